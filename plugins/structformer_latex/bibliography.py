@@ -116,7 +116,7 @@ class Bibliography(Part):
     def cite(self, name: str) -> None:
         """Citations: of each key a link, but no text. \\autocites and its like have any number of arguments."""
         is_list = name.rstrip("*").endswith("ites")
-        self._cursor.drop("pp" if is_list else "")
+        self._cursor.drop("((" if is_list else "")
         self._cursor.skip_overlay()  # apacite's <see>
         self._cursor.skip_optionals()
         while (argument := self._cursor.group()) is not None:

@@ -41,13 +41,13 @@ REFERENCES = frozenset(
     """ref eqref autoref cref Cref vref Vref pageref nameref fullref labelcref labelcpageref cpageref Cpageref vpageref subref thref
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
-# Commands and how many arguments of theirs are not text: o an optional one, m one in braces, p one in parentheses.
+# Commands and their arguments that are not text, in the form that `Cursor.drop` takes.
 DROPPED = by_value(
     {
         "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
         makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox
         nolinenumbers""",
-        "m": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
+        "{": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
         tabletail tablelasttail graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
         hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
         SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr addvspace enlargethispage
@@ -56,15 +56,15 @@ DROPPED = by_value(
         includeonly setcitestyle setminted usemintedstyle tcbuselibrary tcbset mdfsetup sethlcolor pdfinfo everypar
         everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup titlerunning
         authorrunning tocauthor toctitle pubyear pagerange IEEEpubid @ifpackageloaded @ifclassloaded""",
-        "o": "printglossary printindex lettrine IEEEPARstart allowdisplaybreaks pause makeindex",
-        "mm": """defcitealias setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
+        "[": "printglossary printindex lettrine IEEEPARstart allowdisplaybreaks pause makeindex",
+        "{{": """defcitealias setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
         multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
         lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
         @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment
         AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
         discretionary DeclareUrlCommand @ifpackagelater""",
-        "mo": "scalebox newcounter cdashline",
-        "om": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index hphantom phantom vphantom geometry
+        "{[": "scalebox newcounter cdashline",
+        "[{": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index hphantom phantom vphantom geometry
         setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
         theoremstyle refstepcounter altaffiliation pagecolor normalfont* fontencoding fontfamily fontseries fontshape
         raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
@@ -75,29 +75,29 @@ DROPPED = by_value(
         textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
         setbeamercolor* SetCell SetRow glsadd againframe bookmark fancyhead fancyfoot fancyhf lhead chead rhead lfoot
         cfoot rfoot""",
-        "oo": "makebox framebox",
-        "mmm": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
+        "[[": "makebox framebox",
+        "{{{": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
         newlist rowcolors specialrule SetAlgorithmName SetNlSty deffootnote protected@write""",
-        "mom": "newcolumntype acrodefplural",
-        "moo": "raisebox setbeamertemplate",
-        "opm": "cmidrule",
-        "ooo": "ffigbox ttabbox",
-        "omm": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
-        "omo": "setmainfont setsansfont setmonofont fontspec",
-        "mmmm": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
-        "mmmmo": "titlespacing",
-        "mmmo": "newfloat",
-        "mommmmo": "titleformat",
-        "omom": "lstdefinelanguage babelfont",
-        "omomo": "multirow",
-        "omooo": "floatbox",
-        "omoo": "rowcolor",
-        "ooom": "parbox",
-        "mmmmm": "DeclareSymbolFont DeclareMathAlphabet",
-        "ommmmm": "patchcmd",
-        "mmmmmm": "SetMathAlphabet DeclareFontShape",
-        "ommmmmm": "bibpunct",
-        "mmmmmmmmm": "newtheoremstyle",
+        "{[{": "newcolumntype acrodefplural",
+        "{[[": "raisebox setbeamertemplate",
+        "[({": "cmidrule",
+        "[[[": "ffigbox ttabbox",
+        "[{{": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
+        "[{[": "setmainfont setsansfont setmonofont fontspec",
+        "{{{{": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
+        "{{{{[": "titlespacing",
+        "{{{[": "newfloat",
+        "{[{{{{[": "titleformat",
+        "[{[{": "lstdefinelanguage babelfont",
+        "[{[{[": "multirow",
+        "[{[[[": "floatbox",
+        "[{[[": "rowcolor",
+        "[[[{": "parbox",
+        "{{{{{": "DeclareSymbolFont DeclareMathAlphabet",
+        "[{{{{{": "patchcmd",
+        "{{{{{{": "SetMathAlphabet DeclareFontShape",
+        "[{{{{{{": "bibpunct",
+        "{{{{{{{{{": "newtheoremstyle",
     }
 )
 # Environments whose content is not text.

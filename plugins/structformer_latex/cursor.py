@@ -233,12 +233,14 @@ class Cursor:
         self.position = end + text.startswith("}", end)
         return text[start + 1 : end]
 
-    def drop(self, signature: str) -> None:
-        """Pass over arguments: o for an optional one, m for one in braces, p for one in parentheses."""
-        for each in signature:
-            if each == "o":
+    def drop(self, arguments: str) -> None:
+        """Pass over arguments: * for a star, [ for one in brackets, ( for one in parentheses, { for one in braces."""
+        for each in arguments:
+            if each == "*":
+                self.position += self.peek() == "*"
+            elif each == "[":
                 self.optional()
-            elif each == "p":
+            elif each == "(":
                 self.take(_PARENTHESES)
             elif self.group() is None:
                 self.argument()

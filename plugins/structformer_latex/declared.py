@@ -11,7 +11,6 @@ from structformer.plugins import load_plugins
 
 from structformer_latex.macros import Macro, macro
 
-_LETTERS = str.maketrans("[{", "om", "*")  # the form that `Cursor.drop` takes
 _NUMBERS = range(9, 0, -1)  # of arguments
 
 
@@ -24,22 +23,22 @@ class Declared:
     arguments: dict[str, str] = field(default_factory=dict)
     """Of commands that have no text declared: what they have in braces is text."""
     environment_arguments: dict[str, str] = field(default_factory=dict)
-    """Of environments that have nothing else declared: their arguments are left out. o is in brackets, m in braces."""
+    """Of environments that have nothing else declared: their arguments are left out."""
 
     def add(self, spec: Any) -> None:
         """Add a MacroSpec or an EnvironmentSpec of pylatexenc."""
         is_verbatim = hasattr(spec.args_parser, "verbatim_arg_type")
         if hasattr(spec, "macroname"):
             if is_verbatim:
-                self.macros[spec.macroname] = Macro(0, "\\verb ", same="verb")
+                self.macros[spec.macroname] = Macro("\\verb ", same="verb")
             else:
                 self.arguments[spec.macroname] = spec.args_parser.argspec
         elif is_verbatim:
-            self.environments[spec.environmentname] = Macro(0, "\\lst@"), ""
+            self.environments[spec.environmentname] = Macro("\\lst@"), ""
         elif spec.is_math_mode:
-            self.environments[spec.environmentname] = Macro(0, "\\begin{equation}"), "\\end{equation}"
+            self.environments[spec.environmentname] = Macro("\\begin{equation}"), "\\end{equation}"
         else:
-            self.environment_arguments[spec.environmentname] = spec.args_parser.argspec.translate(_LETTERS)
+            self.environment_arguments[spec.environmentname] = spec.args_parser.argspec
 
 
 @cache

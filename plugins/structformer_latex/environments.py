@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from structformer.document import MarkKind
 
@@ -32,16 +32,16 @@ _MATH_WITH_ARGUMENT = frozenset(
 # Environments and their arguments that are not text.
 _ARGUMENTS = by_value(
     {
-        "oo": """figure figure* table table* algorithm algorithm* algorithm2e algorithm2e* algorithmic SCfigure tabbing
+        "[[": """figure figure* table table* algorithm algorithm* algorithm2e algorithm2e* algorithmic SCfigure tabbing
         columns displayquote SCtable SCtable*""",
-        "ooom": "minipage spacing subfigure subtable adjustbox turn rotate column",
-        "om": """otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote
+        "[[[{": "minipage spacing subfigure subtable adjustbox turn rotate column",
+        "[{": """otherlanguage otherlanguage* hyphenrules addmargin addmargin* refsection foreigndisplayquote
         beamercolorbox floatingfigure floatingtable parcolumns varwidth""",
-        "mop": "textblock textblock*",
-        "m": "lrbox",
-        "momom": "wrapfloat",
-        "mm": "adjustwidth adjustwidth* changemargin CJK CJK* overlayarea",
-        "omom": "wrapfigure wraptable",
+        "{[(": "textblock textblock*",
+        "{": "lrbox",
+        "{[{[{": "wrapfloat",
+        "{{": "adjustwidth adjustwidth* changemargin CJK CJK* overlayarea",
+        "[{[{": "wrapfigure wraptable",
     }
 )
 _SHORT_LABEL = re.compile(r"^([^,=]*(?<![a-zA-Z]))([AaIi1])(?![a-zA-Z])([^,=]*)$")  # [(i)] of the enumerate package
@@ -99,7 +99,7 @@ class Environments(Part):
             self._verbatim.read_environment(name)
         elif name in MATH:
             if name in _MATH_WITH_ARGUMENT:
-                self._cursor.drop("om")
+                self._cursor.drop("[{")
             source = self._cursor.skip_environment(name, self._macros.ends.get(name, ()))
             self._formulas.write(source, name, display=True)
         else:  # its end is read as it comes
@@ -146,8 +146,9 @@ class Environments(Part):
         macro, end = self._macros.environments[name]
         body, ended = macro.body.lstrip(), end.rfind("\\end")
         begun = _OPENED.match(body)
-        if begun is not None and begun[1] in MATH and not macro.arguments and ended >= 0:
-            source = body[begun.end() :] + self._cursor.skip_environment(name) + end[:ended]
+        if begun is not None and begun[1] in MATH and ended >= 0:
+            beginning = self._macros.filled(replace(macro, body=body[begun.end() :])) or ""
+            source = beginning + self._cursor.skip_environment(name) + end[:ended]
             self._formulas.write(source, begun[1], display=True)
         elif (opened := self._raw_inside(macro.body)) in _CODE:
             self._macros.arguments(macro)
@@ -175,9 +176,9 @@ class Environments(Part):
 
     def _begin_list(self, name: str) -> None:
         words = self._cursor.optional() or ""
-        self._cursor.drop({"list": "mm", "tasks": "p", "labeling": "m"}.get(name, ""))
+        self._cursor.drop({"list": "{{", "tasks": "(", "labeling": "{"}.get(name, ""))
         if name == "parts":  # of an exam's question
-            self._macros.commands["part"] = Macro(0, "\\question ")
+            self._macros.commands["part"] = Macro("\\question ")
         self._output.builder.paragraph()
         first = form = ""
         if "enum" in name:
@@ -262,7 +263,7 @@ class Environments(Part):
             caption = given
         if command == "subcaptionbox":
             caption = cursor.argument()
-            cursor.drop("oo")
+            cursor.drop("[[")
         self._numbering.float(self._around(), is_part=True)
         if caption:
             builder.paragraph()
@@ -299,9 +300,9 @@ class Environments(Part):
     # -- slides and pages ------------------------------------------------------------------------------------------
 
     def _begin_slide(self, name: str) -> None:
-        self._cursor.drop("o")
+        self._cursor.drop("[")
         self._cursor.skip_overlay()
-        self._cursor.drop("o")
+        self._cursor.drop("[")
         if (heading := self._cursor.group()) is not None and heading.strip():
             self._sections.open(_SLIDE, heading)
         else:

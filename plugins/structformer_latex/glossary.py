@@ -57,7 +57,7 @@ class Glossary(Part):
     def _entry(self, command: str) -> None:
         """For the list alone: \\glossary{words}, memoir's \\glossary(key){term}{words}."""
         self._cursor.optional()
-        self._cursor.drop("pmm" if self._cursor.peek() == "(" else "m")
+        self._cursor.drop("({{" if self._cursor.peek() == "(" else "{")
 
     def _printed(self, command: str, label: str) -> str:
         """Return the text that `command` prints for a term; the label of an unknown one."""

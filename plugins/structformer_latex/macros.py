@@ -29,26 +29,27 @@ _MOST_ARGUMENTS = 9
 _VERBS = ("New", "Renew", "Provide", "Declare")
 _NO_VALUE = "\\NoValue "  # of an argument that is not there
 _KIND = re.compile(r"[\s+!]*(?:([mosv])|O\s*\{((?:[^{}]|\{[^{}]*\})*)\})")
+_KINDS = {"s": "*", "m": "{", "v": "{"}
+
+
+# An argument in pylatexenc's form (* a star, [ in brackets, { in braces) and its default; or #, TeX's, and its end.
+Argument = tuple[str, str]
+_OF_TEX = "#"
 
 
 @dataclass(slots=True)
 class Macro:
-    """A user's macro: its number of arguments, the default of the first if that is optional, delimiters and text."""
+    """A user's macro: the text that it stands for, and its arguments."""
 
-    arguments: int
     body: str
-    default: str | None = None
-    pattern: str = ""
-    signature: tuple[tuple[str, str], ...] = ()  # of xparse: what kind each argument is, and its default
+    arguments: tuple[Argument, ...] = ()
+    opening: str = ""  # what TeX's definition has before the first argument
     same: str = ""  # the command of LaTeX's that it was when \\let made it
-
-
-_KINDS = {"*": "s", "[": "o", "{": "m"}  # of pylatexenc's arguments, as xparse calls them
 
 
 def macro(arguments: str, text: str) -> Macro:
     """Return the macro of these arguments, in pylatexenc's form, that stands for this text."""
-    return Macro(0, text, signature=tuple((_KINDS[each], "") for each in arguments))
+    return Macro(text, tuple((each, "") for each in arguments))
 
 
 # Commands that others can say: \crefrange, \marg. A document may define them anew.
@@ -151,11 +152,11 @@ class Macros:
         given = cursor.optional()
         name = cursor.argument().strip()
         if command == "newminted":
-            macro, name = Macro(0, f"\\lst@language={name}"), given or f"{name}code"
+            macro, name = Macro(f"\\lst@language={name}"), given or f"{name}code"
             cursor.argument()
         elif "VerbatimEnvironment" in command:
             cursor.argument()
-            macro = Macro(0, "\\lst@" + cursor.argument())
+            macro = Macro("\\lst@" + cursor.argument())
         else:
             macro = self._macro()
             macro.body += "\\lst@"
@@ -167,10 +168,10 @@ class Macros:
         """xparse's \\NewDocumentCommand{name}{signature}{text}, and the same for environments."""
         is_command = command.endswith("Command")
         name = self._name() if is_command else self._cursor.argument().strip()
-        signature = _signature(self._cursor.argument())
-        macro = Macro(0, self._cursor.argument(), signature=signature or ())
+        arguments = _signature(self._cursor.argument())
+        macro = Macro(self._cursor.argument(), arguments or ())
         end = "" if is_command else self._cursor.argument()
-        if not name or signature is None or (command.startswith("Provide") and name in self.commands):
+        if not name or arguments is None or (command.startswith("Provide") and name in self.commands):
             return
         if is_command:
             self._keep(name, macro)
@@ -181,8 +182,8 @@ class Macros:
         """An environment of tcolorbox with options of its own."""
         self._cursor.optional()
         name, macro = self._cursor.argument().strip(), self._macro()
-        begin = Macro(macro.arguments, f"\\begin{{tcolorbox}}[{macro.body}]", macro.default)
-        self._keep_environment(name, begin, "\\end{tcolorbox}")
+        macro.body = f"\\begin{{tcolorbox}}[{macro.body}]"
+        self._keep_environment(name, macro, "\\end{tcolorbox}")
 
     def _name(self) -> str:
         name = self._cursor.argument().strip()
@@ -192,15 +193,16 @@ class Macros:
         """Read the rest of a definition after the name: [number of arguments][default of the first]{text}."""
         cursor = self._cursor
         count, default, body = cursor.optional(), cursor.optional(), cursor.argument()
-        return Macro(int(count) if count and count.strip() in _DIGITS else 0, body, default)
+        arguments = [(_OF_TEX, "")] * (int(count) if count and count.strip() in _DIGITS else 0)
+        if default is not None:
+            arguments[:1] = [("[", default)] * len(arguments[:1])
+        return Macro(body, tuple(arguments))
 
     def _define_tex(self, command: str) -> None:
         if (match := self._cursor.take(_DEFINED)) is None or (body := self._cursor.group()) is None:
             return
-        pattern = match[2].strip()
-        count = len(_ARGUMENT.findall(pattern))
-        simple = "".join(f"#{number}" for number in range(1, count + 1)) == pattern.replace(" ", "")
-        self._keep(match[1], Macro(count, body, pattern="" if simple else pattern))
+        opening, *ends = _ARGUMENT.split(match[2].strip())
+        self._keep(match[1], Macro(body, tuple((_OF_TEX, end if end.strip() else "") for end in ends), opening))
 
     def _let(self, command: str) -> None:
         name = self._name()
@@ -210,7 +212,7 @@ class Macros:
         other = self._cursor.argument()
         if name and name not in self._declared[0] and other.startswith("\\") and other[1:].strip() != name:
             original = other[1:].strip()
-            self._keep(name, self.commands.get(original) or Macro(0, other + " ", same=original))
+            self._keep(name, self.commands.get(original) or Macro(other + " ", same=original))
 
     # -- expansion -------------------------------------------------------------------------------------------------
 
@@ -221,6 +223,11 @@ class Macros:
 
     def expand(self, macro: Macro) -> None:
         """Go on with a macro's text, its arguments put in."""
+        if (text := self.filled(macro)) is not None:
+            self._cursor.push(text)
+
+    def filled(self, macro: Macro) -> str | None:
+        """Return a macro's text, its arguments put in; None where macros have expanded to too much."""
         self._expansions += 1
         read = self._cursor.file_characters
         uses, added = _MAX_EXPANSIONS + read // _CHARACTERS_OF_USE, _MAX_EXPANDED + 2 * read
@@ -228,10 +235,10 @@ class Macros:
             self._cursor.leave_out(
                 f"macros expand to over {added >> 20} MB or {uses} times: what they say further is left out"
             )
-            return
+            return None
         body = _filled(macro.body, self.arguments(macro))
         self._expanded += len(body)
-        self._cursor.push(body)
+        return body
 
     def _repeat(self, command: str) -> None:
         """Go on with the body of pgffor's \\foreach for each of a list, `a,b`, `1,...,9` or `a/x,b/y`."""
@@ -246,65 +253,45 @@ class Macros:
                 zip_longest(names, parts := each.split("/", len(names) - 1), fillvalue=parts[-1]) for each in listed
             )
             defined = ("".join(f"\\def\\{name}{{{value}}}" for name, value in pairs) for pairs in values)
-            self.expand(Macro(0, "".join(each + body for each in defined)))
+            self.expand(Macro("".join(each + body for each in defined)))
         else:
             self._cursor.leave_out(f"\\foreach repeats its text {len(listed)} times: it is left out")
 
     def arguments(self, macro: Macro) -> list[str]:
         """Read the arguments of a macro."""
-        if macro.pattern:
-            return self._delimited(macro.pattern)
-        if macro.signature:
-            values = [self._argument(kind, default) for kind, default in macro.signature]
-            pairs = zip(values, macro.signature, strict=True)
-            return [_filled(each, values) if each is default else each for each, (_, default) in pairs]
-        arguments: list[str] = []
-        if macro.default is not None and macro.arguments:
-            given = self._cursor.optional()
-            arguments.append(macro.default if given is None else given)
-        while len(arguments) < macro.arguments:
-            arguments.append(self._cursor.argument())
-        return arguments
+        if macro.opening and self._cursor.text.startswith(macro.opening, self._cursor.position):
+            self._cursor.position += len(macro.opening)
+        values = [self._argument(*each) for each in macro.arguments]
+        pairs = zip(values, macro.arguments, strict=True)
+        return [_filled(value, values) if value is default else value for value, (_, default) in pairs]
 
     def _argument(self, kind: str, default: str) -> str:
-        """Return one of xparse's arguments: in braces, in brackets, a star."""
+        """Return an argument: a star, in brackets, up to what ends it as in \\def\\a#1;#2.{...}, or in braces."""
         cursor = self._cursor
-        if kind == "s":
-            is_starred = cursor.peek() == "*"
-            cursor.position += is_starred
-            return "*" * is_starred
-        if kind in "oO":
+        if kind == "*":
+            star = "*" * (cursor.peek() == "*")
+            cursor.position += len(star)
+            return star
+        if kind == "[":
             given = cursor.optional()
             return default if given is None else given
+        if kind == _OF_TEX and default:
+            start = cursor.position
+            end = cursor.text.find(default, start, start + _LONGEST_DELIMITED)
+            if end >= 0:
+                cursor.position = end + len(default)
+            return cursor.text[start : max(start, end)]
         return cursor.argument()
-
-    def _delimited(self, pattern: str) -> list[str]:
-        """Arguments of a macro like \\def\\a#1;#2.{...}: each up to what follows it in the definition."""
-        cursor = self._cursor
-        arguments: list[str] = []
-        pieces = _ARGUMENT.split(pattern)
-        if pieces[0] and cursor.text.startswith(pieces[0], cursor.position):
-            cursor.position += len(pieces[0])
-        for delimiter in pieces[1:]:
-            if not delimiter.strip():
-                arguments.append(cursor.argument())
-                continue
-            end = cursor.text.find(delimiter, cursor.position, cursor.position + _LONGEST_DELIMITED)
-            if end < 0:
-                arguments.append("")
-                continue
-            arguments.append(cursor.text[cursor.position : end])
-            cursor.position = end + len(delimiter)
-        return arguments
 
     def spell_out(self, address: str) -> str:
         """Return an address or a file's name with the user's macros replaced by what they stand for."""
 
         def body(found: re.Match[str]) -> str:
             macro, given = self.commands.get(found[1]), found[2].strip()[1:-1].split("}{")
-            if macro is None or macro.signature or len(given) < macro.arguments:
+            count = len(macro.arguments) if macro is not None else 0
+            if macro is None or len(given) < count or any(kind in "*{" for kind, _ in macro.arguments):
                 return found[0]
-            rest = "".join(f"{{{each}}}" for each in given[macro.arguments :] if each)
+            rest = "".join(f"{{{each}}}" for each in given[count:] if each)
             return _filled(macro.body, given) + rest
 
         for _ in range(_ADDRESS_DEPTH):
@@ -352,15 +339,15 @@ def _filled(text: str, arguments: Sequence[str]) -> str:
     return _PARAMETER.sub(put, text)
 
 
-def _signature(text: str) -> tuple[tuple[str, str], ...] | None:
+def _signature(text: str) -> tuple[Argument, ...] | None:
     """Return the arguments that xparse's letters declare for a command; None if some of them are not read."""
-    signature: list[tuple[str, str]] = []
+    arguments: list[Argument] = []
     position = 0
     text = text.rstrip()
     while position < len(text):
         kind = _KIND.match(text, position)
         if kind is None:
             return None
-        signature.append((kind[1] or "O", _NO_VALUE if kind[1] else kind[2]))
+        arguments.append((_KINDS.get(kind[1], "["), _NO_VALUE if kind[1] else kind[2]))
         position = kind.end()
-    return tuple(signature) if len(signature) <= _MOST_ARGUMENTS else None
+    return tuple(arguments) if len(arguments) <= _MOST_ARGUMENTS else None

@@ -85,7 +85,7 @@ class References(Part):
         cursor = self._cursor
         label = cursor.optional()
         if label is None:  # \hyperref{address}{category}{label}{text}
-            cursor.drop("mm")
+            cursor.drop("{{")
             label = cursor.argument()
         self._link("#" + label.strip(), cursor.argument(), LinkKind.XREF)
 

@@ -30,7 +30,7 @@ class Sections(Part):
     def _start_section(self, name: str) -> None:
         """Read the definition of \\section: \\@startsection{section}{level}{indent}{above}{below}{style}."""
         name = self._cursor.argument().strip()
-        self._cursor.drop("mmmmm")
+        self._cursor.drop("{{{{{")
         self._cursor.settle()
         self._section(name if name in SECTIONS else "paragraph")
 

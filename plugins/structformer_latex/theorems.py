@@ -52,7 +52,7 @@ class Theorems(Part):
         if starred:
             self._unnumbered.add(name)
         if command == "spnewtheorem":
-            self._cursor.drop("mm")
+            self._cursor.drop("{{")
         self._titles[name] = self._output.plain(title) or name.capitalize()
 
     def _define_box(self, command: str) -> None:

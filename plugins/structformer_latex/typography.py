@@ -176,7 +176,7 @@ class Typography(Part):
         ("cs cmd DescribeMacro DescribeEnv", _syntax),
         ("char", _character),
         ("string", _literal),
-        ("line vector", lambda typography, name: typography._cursor.drop("pm" * (typography._cursor.peek() == "("))),
+        ("line vector", lambda typography, name: typography._cursor.drop("({" * (typography._cursor.peek() == "("))),
         ("@", _period),
         (LINES | PARAGRAPHS, _break),
         ("textsuperscript up fup tnote", lambda typography, name: typography._typeset_as(Script.RAISED)),

@@ -327,6 +327,12 @@ def test_authors_abbreviate_the_beginnings_and_ends_of_formulas():
     assert one(source, "latex").root.text == "By\nx_1\nand\ny\\\\z\nand\nw\n: (1), (3)."
 
 
+@pytest.mark.parametrize("definer", [r"\newenvironment{law}[1]", r"\NewDocumentEnvironment{law}{m}"])
+def test_an_author_s_environment_for_formulas_has_arguments(definer):
+    page = definer + r"{\begin{equation}\label{#1}}{\end{equation}}By \begin{law}{a}x=1\end{law} that is \ref{a}."
+    assert one(page, "latex").root.text == "By\nx=1\nthat is 1."
+
+
 def test_each_row_of_a_formula_has_its_number():
     source = r"""\begin{equation}a\end{equation}\begin{align}b\label{b}\\ c\nonumber\\ {d \\ d}\label{d}\end{align}\[e\]
     \begin{equation}f\tag{*}\label{f}\end{equation}\begin{subequations}\label{g}\begin{align}h\\i\label{i}\end{align}\end{subequations}
@@ -655,6 +661,8 @@ def test_biblatex_s_bibliography_is_called_as_its_options_say():
     page = r"\addbibresource{r.bib}\section{A}\cite{k}\section{Sources}\printbibliography[heading=none]"
     [document], _ = read_project({"m.tex": page, "r.bib": "@book{k, title={Boats}}"}, "m.tex")
     assert [(section.title, section.text) for section in document.root.children] == [("A", ""), ("Sources", "Boats.")]
+    page = r"\section{A}\printbibliography[heading=none]\begin{document}b\end{document}"  # in a preamble it is no list
+    assert one(page, "latex").root.text == "b"
 
 
 @pytest.mark.parametrize("unclosed", [r"\ref{keel", r"\footnote{See", r"\href{https://a.example", r"\newcommand{\x}{"])
