@@ -163,10 +163,11 @@ class Bibliography(Part):
 
     def _print(self, name: str) -> None:
         given = options(self._cursor.optional() or "")
-        if given.get("heading") in ("none", "nobibheading") and self._output.section is not None:  # the author's own
+        is_headed = given.get("heading") in ("none", "nobibheading") and self._output.section is not None
+        if is_headed and self._output.is_document:  # the author's own heading
             self.section = self._output.section
-            return
-        self.open_section(given.get("title", ""))
+        else:
+            self.open_section(given.get("title", ""))
 
     def _item(self, name: str) -> None:
         self._cursor.optional()
