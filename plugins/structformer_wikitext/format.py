@@ -138,6 +138,7 @@ class WikitextFormat:
         title = page.title
         redirect = REDIRECT.match(page.text)
         names = _names(title, site)
+        languages: list[str] = []
         if redirect is not None and not page.redirect:
             target = redirect[1].strip()
             builder.add_link(target, target, LinkKind.REDIRECT)
@@ -150,9 +151,10 @@ class WikitextFormat:
             for warning in taken.warnings:
                 source.warn(warning if identifier == source.path else f"page {title}: {warning}")
             reader.read(taken)
+            languages = taken.languages
         facts = {
             "categories": [each.partition(":")[2].strip() for each in reader.categories],
-            "languages": reader.languages,
+            "languages": languages,
             "page_id": page.identifier,
             "namespace": page.namespace,
             "wiki": site.database,

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from html import unescape
 
-from structformer.document import MarkKind
+from structformer.document import LinkKind, MarkKind
 
 from structformer_wikitext.functions import called, is_called
 from structformer_wikitext.inline_templates import sentence, unnamed, verse
@@ -79,30 +79,16 @@ class Media:
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
-    """A category, or the same page in another language; neither is part of the text."""
-
-    target: str
-    language: bool = False
-    """Whether it is the same page in another language."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hatnote:
-    """Pages that a template on top of a section names."""
-
-    targets: tuple[tuple[str, str], ...]
-    see_also: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """A template that is left out: the links that were in it, as (target, text)."""
+class Links:
+    """Links as (target, text): a category, pages that a template on top of a section names, or of one left out."""
 
     links: tuple[tuple[str, str], ...]
+    kind: LinkKind = LinkKind.HYPERLINK
+    lead: str = ""
+    """What is shown in front of them; "" where they are not part of the text."""
 
 
-Part = Verbatim | Reference | Media | Category | Hatnote | Hidden
+Part = Verbatim | Reference | Media | Links
 
 
 @dataclass(slots=True)
@@ -112,6 +98,8 @@ class Page:
     text: str
     parts: list[Part] = field(default_factory=list)
     title: str = ""
+    languages: list[str] = field(default_factory=list)
+    """The same page in other languages."""
     warnings: list[str] = field(default_factory=list)
 
     def mark(self, part: Part) -> str:
@@ -324,7 +312,8 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
         if name in SEE_ALSO_TEMPLATES or name in HATNOTES:
             targets = _hatnote_targets(_arguments(content), page)
             if targets:
-                return "\n" + page.mark(Hatnote(targets, name in SEE_ALSO_TEMPLATES)) + "\n"
+                kind, lead = _SEE_ALSO if name in SEE_ALSO_TEMPLATES else _MAIN_ARTICLE
+                return "\n" + page.mark(Links(targets, kind, lead)) + "\n"
         if written in _CODE_BLOCKS and (arguments := _arguments(content)):
             *title, code = arguments[:2]
             code = page.plain(unescape(_MARKUP.sub("", code)))
@@ -334,7 +323,7 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
         if policy == "text" or _HEADING_LINE.search(content):  # what holds a section is the page's own text
             return "\n".join(_arguments(content))
     links = _hidden_links(content, page, site)
-    return page.mark(Hidden(links)) if links else ""
+    return page.mark(Links(links)) if links else ""
 
 
 def _split(content: str) -> list[str]:
@@ -384,7 +373,7 @@ def _hidden_links(content: str, page: Page, site: Site) -> tuple[tuple[str, str]
     if MARK in content:  # templates within it that are left out as well
         for found in MARKS.finditer(content):
             part = page.part(found[1])
-            links += part.links if isinstance(part, Hidden) else ()
+            links += part.links if isinstance(part, Links) and not part.lead else ()
     if "[[" in content:
         for target, text in re.findall(r"\[\[([^\[\]{}<>\n|\x7f]+)(?:\|([^\[\]\n]*))?\]\]", content):
             if site.kind(target) == "page" and target.strip():
@@ -426,13 +415,17 @@ def _link(content: str, page: Page, site: Site, depth: int) -> str:
         if kind == "file" and not target.lower().lstrip().startswith("media:"):  # which is a link in a sentence
             caption = _caption(content[len(target) + 1 :])
             return page.mark(Media(target.strip(), caption))
-        if kind in ("category", "language") and "[[" not in content:
-            return page.mark(Category(target.strip(), kind == "language"))
+        if kind == "category" and "[[" not in content:
+            return page.mark(Links(((target.strip(), ""),), LinkKind.CATEGORY))
+        if kind == "language" and "[[" not in content:
+            page.languages.append(target.strip())
+            return page.mark(Links(()))  # its line is not blank
     if "\n" in content and "\n\n" not in content and "\n" not in content.partition("|")[0]:
         content = content.replace("\n", " ")
     return f"[[{content}]]"
 
 
+_SEE_ALSO, _MAIN_ARTICLE = (LinkKind.SEE_ALSO, "See also: "), (LinkKind.HYPERLINK, "Main article: ")
 _CODE_BLOCKS = frozenset({"bc", "Bc", "hc", "Hc"})  # of the ArchWiki; the latter have a title
 _MARKUP = re.compile(r"'{2,}|</?[a-zA-Z][^<>]*>")
 _HEADING_LINE = re.compile(r"^==.*==\s*$", re.MULTILINE)

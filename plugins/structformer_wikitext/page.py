@@ -15,9 +15,7 @@ from structformer_wikitext.markup import (
     MARKS,
     PROTOCOLS,
     URL_CHARACTERS,
-    Category,
-    Hatnote,
-    Hidden,
+    Links,
     Media,
     Page,
     Part,
@@ -75,7 +73,7 @@ _HTML_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 
 
 class PageReader:
-    """Reads one page into a builder. `categories` and `languages` are what it names of them."""
+    """Reads one page into a builder. `categories` are those that it names."""
 
     def __init__(self, builder: TreeBuilder, site: Site) -> None:
         self._builder = builder
@@ -89,7 +87,6 @@ class PageReader:
         self._cells = 0
         self._captions = 0  # open, of more than one line
         self.categories: list[str] = []
-        self.languages: list[str] = []
 
     def read(self, page: Page) -> None:
         """Read the whole page."""
@@ -184,7 +181,8 @@ class PageReader:
         if "<" in line and any(name[1].lower() in _BLOCK_TAGS for name in _TAG_NAMES.finditer(line)):
             return False
         return MARK not in line or not any(
-            isinstance(part := self._page.part(match[1]), Media | Hatnote)
+            isinstance(part := self._page.part(match[1]), Media)
+            or (isinstance(part, Links) and part.lead)
             or (isinstance(part, Verbatim) and (part.block or part.kind in _FORMULAS))
             for match in MARKS.finditer(line)
         )
@@ -491,12 +489,6 @@ class PageReader:
         builder = self._builder
         if isinstance(part, Verbatim):
             self._verbatim(part)
-        elif isinstance(part, Category):
-            if part.language:
-                self.languages.append(part.target)
-            else:
-                self.categories.append(part.target)
-                builder.add_link(part.target, "", LinkKind.CATEGORY)
         elif isinstance(part, Media):
             builder.add_link(part.target, "", LinkKind.EMBED)
             if part.caption.strip() and not builder.in_link:
@@ -515,17 +507,18 @@ class PageReader:
                 builder.close_mark(MarkKind.FIGURE)
                 if not builder.in_heading:
                     builder.paragraph()
-        elif isinstance(part, Hatnote):
-            kind = LinkKind.SEE_ALSO if part.see_also else LinkKind.HYPERLINK
+        elif isinstance(part, Links) and part.lead:
             builder.line()
-            builder.text("See also: " if part.see_also else "Main article: ")
-            for index, (target, shown) in enumerate(part.targets):
+            builder.text(part.lead)
+            for index, (target, shown) in enumerate(part.links):
                 builder.text(", " if index else "")
-                builder.link_text(target, unescape(shown), kind)
+                builder.link_text(target, unescape(shown), part.kind)
             builder.line()
-        elif isinstance(part, Hidden):
+        elif isinstance(part, Links):
             for target, shown in part.links:
-                builder.add_link(target, shown)
+                builder.add_link(target, shown, part.kind)
+                if part.kind is LinkKind.CATEGORY:
+                    self.categories.append(target)
         elif isinstance(part, Reference):
             self._reference(part.text)
 
@@ -544,8 +537,6 @@ class PageReader:
     def _reference(self, text: str) -> None:
         """A footnote's links, as citations; its text would stand in the middle of a sentence."""
         builder = self._builder
-        if MARK in text:
-            text = MARKS.sub(self._inner_links, text)
         position = 0
         while (found := _START.search(text, position)) is not None:
             token = _TOKEN.match(text, found.start())
@@ -565,10 +556,6 @@ class PageReader:
         for address in ADDRESS.findall(text) if "://" in text else ():
             address = address.rstrip(",;.:!?")
             self._builder.add_link(address, address, LinkKind.CITATION)
-
-    def _inner_links(self, found: re.Match[str]) -> str:
-        part = self._page.part(found[1])
-        return "".join(f" {target} " for target, _ in part.links) if isinstance(part, Hidden) else ""
 
 
 _INLINE_TAGS = frozenset(
