@@ -30,7 +30,6 @@ class RawPage:
     redirect: str
     text: str
     model: str = "wikitext"
-    url: str = ""
 
 
 def kind_of(head: bytes) -> str:
@@ -45,20 +44,23 @@ def kind_of(head: bytes) -> str:
 
 def frame(beginning: bytes) -> Frame | None:
     """Return the Frame of a dump's parts; None without a page. Raises ReadError if the dump declares entities."""
-    position = beginning.find(_START["dump"])
-    if kind_of(beginning[:65536]) != "dump" or position < 0:
+    if kind_of(beginning[:65536]) != "dump" or _START["dump"] not in beginning:
         return None
-    if b"<!ENTITY" in beginning[:position]:
+    return Frame(head_of(beginning), _START["dump"], b"</mediawiki>")
+
+
+def head_of(beginning: bytes) -> bytes:
+    """Return what precedes a dump's first page. Raises ReadError if the dump declares entities: exports never do."""
+    position = beginning.find(_START["dump"])
+    head = beginning[:position] if position >= 0 else beginning
+    if b"<!ENTITY" in head:
         raise ReadError("refused: a dump that declares entities", "line 1")
-    return Frame(beginning[:position], _START["dump"], b"</mediawiki>")
+    return head
 
 
 def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
     """Pieces of whole pages, each beginning with the dump's own head; a page over `limit` bytes is left out, and said,
-    as a str.
-
-    Raises ReadError where the dump declares entities: exports never do.
-    """
+    as a str. Raises ReadError."""
     buffer = bytearray(stream.read(_READ_BYTES))
     kind = kind_of(bytes(buffer[:65536]))
     if not kind:
@@ -66,11 +68,9 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
     head = b""
     start, end = _START[kind], _END[kind]
     if kind == "dump":
-        while (position := buffer.find(start)) < 0 and len(buffer) < limit and (more := stream.read(_READ_BYTES)):
+        while start not in buffer and len(buffer) < limit and (more := stream.read(_READ_BYTES)):
             buffer += more
-        head = bytes(buffer[: position if position >= 0 else len(buffer)])
-        if b"<!ENTITY" in head:
-            raise ReadError("refused: a dump that declares entities", "line 1")
+        head = head_of(bytes(buffer))
         del buffer[: len(head)]
     done = searched = 0  # bytes of the buffer that are whole pages, and those that have no other page's end
     at_end = False
@@ -130,11 +130,6 @@ _DOC = re.compile(r"<doc\s([^>]*)>\n?(.*?)</doc>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
-def head_of(text: str) -> str:
-    """Return the text before a dump's first page."""
-    return text[: text.find("<page>")] if "<page>" in text else text
-
-
 def dump_pages(text: str) -> Iterator[RawPage]:
     """Yield the pages of a dump, or of a piece of one; of several revisions the last."""
     for match in _PAGE.finditer(text):
@@ -153,8 +148,8 @@ def dump_pages(text: str) -> Iterator[RawPage]:
         )
 
 
-def extracted_pages(text: str) -> Iterator[RawPage]:
-    """Yield the articles of WikiExtractor's output, as <doc> elements or as lines of JSON."""
+def extracted_pages(text: str) -> Iterator[Mapping[str, Any]]:
+    """Yield title, id, url and text of the articles of WikiExtractor's output, <doc> elements or lines of JSON."""
     if text.lstrip().startswith("{"):
         for line in text.splitlines():
             try:
@@ -162,13 +157,7 @@ def extracted_pages(text: str) -> Iterator[RawPage]:
             except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):
-                yield _article(row, str(row.get("text", "")))
+                yield row
         return
     for found in _DOC.finditer(text):
-        attributes = {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])}
-        yield _article(attributes, found[2])
-
-
-def _article(fields: Mapping[str, Any], text: str) -> RawPage:
-    title, identifier, url = (str(fields.get(key, "")) for key in ("title", "id", "url"))
-    return RawPage(title, 0, identifier, "", text, "extracted", url)
+        yield {key: unescape(value) for key, value in _ATTRIBUTE.findall(found[1])} | {"text": found[2]}

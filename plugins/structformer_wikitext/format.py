@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from structformer.document import Document, Link, LinkKind, Source
-from structformer.errors import ReadError, UsageError
+from structformer.errors import UsageError
 from structformer.formats import (
     FormatOption,
     SourceFile,
@@ -102,10 +102,7 @@ class WikitextFormat:
         yield document
 
     def _dump(self, source: SourceFile, data: bytes, options: Mapping[str, Any]) -> Iterator[Document]:
-        text = data.decode("utf-8", "replace")
-        head = head_of(text)
-        if "<!ENTITY" in head:
-            raise ReadError("refused: a dump that declares entities", "line 1")
+        head, text = (each.decode("utf-8", "replace") for each in (head_of(data), data))
         site = read_site(head)
         wanted = str(options.get("namespaces", "0")).replace(" ", "").split(",")
         used: dict[str, int] = {}
@@ -176,19 +173,20 @@ class WikitextFormat:
 
     def _extracted(self, source: SourceFile, text: str) -> Iterator[Document]:
         for page in extracted_pages(text):
-            if not page.text.strip() or not page.title:
-                source.warn(f"page {page.title or page.identifier or 'without a title'}: empty")
+            title, identifier, url, content = (str(page.get(key, "")) for key in ("title", "id", "url", "text"))
+            if not content.strip() or not title:
+                source.warn(f"page {title or identifier or 'without a title'}: empty")
                 continue
             builder = TreeBuilder(slugs=False)
             with without_garbage_collection():
-                read_extracted(page.text, page.title, builder)
+                read_extracted(content, title, builder)
             yield builder.finish(
                 Source(source.path, self.name),
-                id=f"{source.path}#{page.title}",
-                title=page.title,
+                id=f"{source.path}#{title}",
+                title=title,
                 promote=False,
-                metadata={"page_id": page.identifier, "url": page.url},
-                names=_names(page.title, Site()),
+                metadata={"page_id": identifier, "url": url},
+                names=_names(title, Site()),
             )
 
     def resolve(self, link: Link, document: Document) -> Iterable[str]:
