@@ -21,9 +21,9 @@ from structformer.formats import (
 
 from structformer_latex.commands import by_pair
 from structformer_latex.declared import Declared, declared
+from structformer_latex.inputs import MAIN, taken_files, without_comments
 from structformer_latex.reader import TexReader
 from structformer_latex.references import plain_address
-from structformer_latex.taken_files import MAIN, taken_files, without_comments
 
 _CHAPTER_PIECES = 4  # parts of a label, joined by hyphens, that may name a chapter
 _INPUTENC = re.compile(rb"\\(?:usepackage|inputencoding)\s*(?:\[([^\[\]]*)\]\s*\{inputenc\}|\{([^{}]*)\})")
