@@ -14,7 +14,7 @@ from structformer.formats import Script
 
 _NO_PROSE = re.compile(r"\s*(?:#(?!#{0,5} )|//|--|/\*|;|%|@|\$|\.\.?/|[\w.-]+\s*[:=]\s)")
 _HEADING = re.compile(r"\s*#{1,6} ")
-_SENTENCE = re.compile(r"[\W_]*[A-Z\u00C0-\U0010FFFF].*[.!?:;。！？…][\W_]*\Z", re.DOTALL)
+_SENTENCE = re.compile(r"[\W_]*[^\x00-@\[-\u00BF].*[.!?:;。！？…][\W_]*\Z", re.DOTALL)
 _FEWEST_WORDS, _MANY_WORDS = 3, 8
 _LETTERS = 0.75  # share of a line's characters that are letters or spaces
 
