@@ -94,6 +94,8 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         yield f"the dump ends inside a page ({_title(rest)}, {len(rest)} bytes): that page is left out"
     elif kind == "dump" and not rest.endswith(b"</mediawiki>"):
         yield "the dump ends before </mediawiki>: pages may be missing"
+    elif kind == "lines" and rest:  # the last has no line end
+        yield rest
 
 
 def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import time
 
@@ -338,6 +339,7 @@ def test_wikiextractor_output():
     assert links(document) == [("see_also", "Rope", "Rope")]
     lines = json.dumps({"id": "1", "url": "u", "title": "Knot", "text": "Knot\n\nA knot."}) + "\n"
     assert [found.title for found in read(lines.encode(), format="wikitext")] == ["Knot"]
+    assert list(WikitextFormat().pieces(io.BytesIO(lines.strip().encode()), 1000)) == [lines.strip().encode()]
 
 
 @pytest.mark.parametrize(
