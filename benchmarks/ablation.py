@@ -141,7 +141,7 @@ def trained(workspace: Path, row: Row, steps: int) -> tuple[str, dict[str, Any]]
 
 def tasks(shared: Path, sets: list[str], steps: int, work: Path, rows: list[str]) -> None:
     """The table of all tasks."""
-    from structformer.evaluation.significance import holm, randomisation_test
+    from structformer.evaluation.measures import holm, randomisation_test
     from structformer.models.base import resolve_base_model
 
     for name in sets:

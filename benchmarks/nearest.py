@@ -167,7 +167,7 @@ def ours(work: Path, count: int) -> None:
 
 
 def build(work: Path) -> None:
-    from structformer.retrieval.vectors.approximate import approximate_files, write_approximate
+    from structformer.retrieval.vectors.dense import approximate_files, write_approximate
 
     began = time.monotonic()
     measured = write_approximate(
@@ -186,8 +186,7 @@ def build(work: Path) -> None:
 
 
 def ask(work: Path) -> None:
-    from structformer.retrieval.vectors.approximate import ApproximateIndex
-    from structformer.retrieval.vectors.dense import DenseIndex
+    from structformer.retrieval.vectors.dense import ApproximateIndex, DenseIndex
 
     weight, queries = json.loads((work / "weight.json").read_text()), np.load(work / "queries.npy")
     before, began = resident_mb(), time.monotonic()
@@ -214,7 +213,7 @@ def judged(shared: Path, workspaces: Path) -> None:
     import ir_measures
     from structformer.retrieval.opened import OpenedIndex
     from structformer.retrieval.pipeline import parse_pipeline
-    from structformer.retrieval.vectors.approximate import ApproximateIndex, write_approximate
+    from structformer.retrieval.vectors.dense import ApproximateIndex, write_approximate
     from structformer.workspace import Workspace
 
     print("\n| judged queries | exact nDCG@10 | approximate | difference (bar 0.002) |\n|---|---|---|---|")

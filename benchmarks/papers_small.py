@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from structformer.errors import ModelError
-from structformer.evaluation.significance import holm, randomisation_test
+from structformer.evaluation.measures import holm, randomisation_test
 from structformer.models.base import resolve_base_model
 from structformer.models.registry import read_record
 from structformer.training.report.logs import read_log

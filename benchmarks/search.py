@@ -98,8 +98,12 @@ def index(corpus: Path, workspace: Path) -> int:
 def random_vectors(workspace: Path, units: int, given: Path | None) -> None:
     """Random or given vectors in the place of the untrained encoder's."""
     from structformer.retrieval.documents.units import IndexedDocuments, Units
-    from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, approximate_files, write_approximate
-    from structformer.retrieval.vectors.dense import overview_path
+    from structformer.retrieval.vectors.dense import (
+        APPROXIMATE_FROM,
+        approximate_files,
+        overview_path,
+        write_approximate,
+    )
     from structformer.retrieval.vectors.encoder_places import encoder_place
     from structformer.storage import seal
     from structformer.storage.seal import seal_of

@@ -21,8 +21,7 @@ from typing import Any
 from playwright.sync_api import sync_playwright
 from structformer import Retriever
 from structformer.evaluation.judgements import read_judgements
-from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import randomisation_test
+from structformer.evaluation.measures import Evaluator, parse_measure, randomisation_test
 
 from structformer_serve.static_site import export_site
 

@@ -41,8 +41,7 @@ from pathlib import Path
 import numpy as np
 from structformer.errors import StructformerError, UsageError
 from structformer.evaluation.judgements import Judgements, read_judgements
-from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import randomisation_test
+from structformer.evaluation.measures import Evaluator, parse_measure, randomisation_test
 from structformer.ingestion import ingest
 from structformer.retrieval import Retriever
 from structformer.retrieval.indexing import build_index, train_structure

@@ -404,7 +404,7 @@ class Held:
 def memory(workspace: Path, layers: int) -> None:
     """What chunks keep for their gradients."""
     import torch
-    from structformer.training.run.gradients import Learning, learn
+    from structformer.training.run.memory import Learning, learn
 
     for groups in (8, 16, GPU_GROUPS):
         [examples] = gpu_chunks(workspace, ["srr"], groups, 1)

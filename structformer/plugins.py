@@ -15,8 +15,7 @@ from structformer.formats.file_names import may_be_document
 from structformer.formats.generators import SiteGenerator
 from structformer.formats.link_names import add_page_suffixes, without_template
 from structformer.formats.protocol import Format, StreamFormat, format_options
-from structformer.text.language_marks import origins_of_translations
-from structformer.text.version_marks import released_folders
+from structformer.text.id_marks import origins_of_translations, released_folders
 
 GROUP = "structformer"
 # Of the hooks and of what they return. It goes up by one where a plugin that worked would no longer work.

@@ -23,9 +23,8 @@ def packages() -> dict[str, list[tuple[str, str]]]:
     """(name, line) of all that each package lists in `__all__`."""
     found = {}
     for info in pkgutil.iter_modules(structformer.__path__, "structformer."):
-        if info.ispkg:
-            package = importlib.import_module(info.name)
-            names = getattr(package, "__all__", ())
+        package = importlib.import_module(info.name) if not info.name.endswith("__main__") else None
+        if names := getattr(package, "__all__", ()):
             found[info.name] = [(name, first_line(getattr(package, name))) for name in names]
     return found
 

@@ -12,7 +12,7 @@ from random import Random
 from structformer.plugins import hookimpl
 from structformer.sampling import Census, Example, Task
 from structformer.sampling.view import DocumentView
-from structformer.text.sentence_splitting import sentences
+from structformer.text.passages import sentences
 
 
 def opening(view: DocumentView, rng: Random, census: Census) -> Iterator[Example]:

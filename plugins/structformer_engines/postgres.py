@@ -174,7 +174,7 @@ class _Postings:
         self._held = 0
 
     def close(self) -> None:
-        """Send the last, and count how many texts have each term: Lucene's idf (bm25.py)."""
+        """Send the last, and count how many texts have each term: Lucene's idf (lexical_analysis.py)."""
         self._send()
         table = f"{self._index._schema}.{self._what}"
         self._index._run(f"CREATE INDEX ON {table}_words_new (term)")

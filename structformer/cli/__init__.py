@@ -26,10 +26,17 @@ if TYPE_CHECKING:
         threads_option,
     )
     from structformer.cli.evaluate import judged, judged_option, read_beir, show
-    from structformer.cli.hits_view import show_hits, show_search
     from structformer.cli.ingest import base_url_option
     from structformer.cli.log_file import log, log_files
-    from structformer.cli.search import as_text, fresh_index, opened, search_options, stale_option
+    from structformer.cli.search import (
+        as_text,
+        fresh_index,
+        opened,
+        search_options,
+        show_hits,
+        show_search,
+        stale_option,
+    )
     from structformer.cli.train import check_corpus, chosen_options, training_flags
     from structformer.cli.training_view import of_first_process, print_result, watched
 

@@ -28,8 +28,8 @@ from structformer.workspace import Workspace, check_folder
 
 if TYPE_CHECKING:
     from structformer.evaluation.comparison import Evaluation
-    from structformer.evaluation.difference import Difference
     from structformer.evaluation.judgements import Judgements
+    from structformer.evaluation.page import Difference
     from structformer.evaluation.reports import Report
 
 _LISTED = 10
@@ -168,8 +168,7 @@ def command(
 
 def read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
     """Read and index the documents of a BEIR folder or data set."""
-    from structformer.evaluation.conteb import conteb_documents, is_conteb
-    from structformer.evaluation.judgements import beir_dataset
+    from structformer.evaluation.judgements import beir_dataset, conteb_documents, is_conteb
     from structformer.ingestion import ingest
     from structformer.ingestion.given_documents import change_given, given_rows
     from structformer.ingestion.ir_datasets_source import dataset_documents
@@ -213,8 +212,13 @@ def judged(
     queries: Path | None, qrels: Path | None, beir: Path | None, dataset: str | None, topic_parts: str
 ) -> list[tuple[str, Judgements]]:
     """Return the judged queries that the options name, each with a title. Raises UsageError naming file and line."""
-    from structformer.evaluation.conteb import conteb_judgements, is_conteb
-    from structformer.evaluation.judgements import beir_judgements, dataset_judgements, read_judgements
+    from structformer.evaluation.judgements import (
+        beir_judgements,
+        conteb_judgements,
+        dataset_judgements,
+        is_conteb,
+        read_judgements,
+    )
 
     if bool(queries) != bool(qrels):
         raise click.UsageError("--queries and --qrels go together")

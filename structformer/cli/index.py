@@ -68,8 +68,7 @@ def command(
     keep their vectors, and an interrupted run resumes."""
     from structformer.engines.job_parts import Part
     from structformer.retrieval.curated import curated_file, read_curated
-    from structformer.retrieval.indexing import build_index
-    from structformer.retrieval.job_parts import index_part
+    from structformer.retrieval.indexing import build_index, index_part
 
     read_curated(curated_file(Workspace(workspace)))  # a mistake in it is said before the work
     request["encoders"] = [encoder for encoder in encoders if encoder != "none"] if encoders else None
@@ -89,7 +88,7 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     from structformer.corpus import Corpus
     from structformer.models.known_encoders import another_encoder
     from structformer.retrieval.indexing import encoders_advice, encoders_to_index
-    from structformer.retrieval.vectors.encoder_pairs import choose_encoders
+    from structformer.retrieval.vectors.encoder_checks import choose_encoders
 
     corpus = Corpus.open(workspace)
     choose_encoders(workspace, request.pop("base_model"), request.pop("query_model"))

@@ -30,14 +30,13 @@ from structformer.cli.common import (
 )
 from structformer.errors import UsageError
 from structformer.formats.file_names import fields_hint, unread_hint
-from structformer.ingestion.source_kinds import SourceKind, kind_of, source_kinds
+from structformer.ingestion.sources import SourceKind, kind_of, source_kinds
 from structformer.plugins import load_plugins
 from structformer.workspace import Workspace
 
 if TYPE_CHECKING:
     from structformer.corpus.site import Site
-    from structformer.ingestion.accounting import Account
-    from structformer.ingestion.report import IngestReport
+    from structformer.ingestion.report import Account, IngestReport
     from structformer.ingestion.request import IngestRequest
 
 base_url_option = click.option(
@@ -154,8 +153,7 @@ def command(
     from structformer.engines.job_parts import Part
     from structformer.formats.generators import FOLDER, MIRROR
     from structformer.formats.source import Limits
-    from structformer.ingestion.ingesting import build_corpus
-    from structformer.ingestion.job_parts import ingest_part
+    from structformer.ingestion.ingesting import build_corpus, ingest_part
     from structformer.ingestion.request import Execution, IngestRequest
     from structformer.ingestion.walk import FileFilter
     from structformer.storage.files import writing_errors
@@ -345,8 +343,8 @@ def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
 
 def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
-    from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
     from structformer.ingestion.ingesting import site_of
+    from structformer.ingestion.report import Account, of_ignored, of_surveyed
     from structformer.ingestion.survey import Ignored
 
     ignored = Ignored()

@@ -24,12 +24,12 @@ def command(
     from structformer.cli.ingest import show_report
     from structformer.cli.sample import show_samples
     from structformer.engines.job_parts import PartsFolder
-    from structformer.ingestion.job_parts import COMMAND as INGEST
-    from structformer.ingestion.job_parts import merge_ingest
-    from structformer.retrieval.job_parts import COMMAND as INDEX
-    from structformer.retrieval.job_parts import merge_index
-    from structformer.sampling.job_parts import COMMAND as SAMPLE
-    from structformer.sampling.job_parts import merge_samples
+    from structformer.ingestion.ingesting import COMMAND as INGEST
+    from structformer.ingestion.ingesting import merge_ingest
+    from structformer.retrieval.indexing import COMMAND as INDEX
+    from structformer.retrieval.indexing import merge_index
+    from structformer.sampling.draw_examples import COMMAND as SAMPLE
+    from structformer.sampling.draw_examples import merge_samples
     from structformer.workspace import Workspace
 
     place = Workspace(workspace)

@@ -113,9 +113,8 @@ def command(
     --help --all lists the tasks with their sources."""
     from structformer.engines.job_parts import Part
     from structformer.sampling import SamplingOptions, default_tasks, needs_attention
-    from structformer.sampling.draw_examples import draw_samples
-    from structformer.sampling.job_parts import sample_part
-    from structformer.sampling.request import SampleRequest
+    from structformer.sampling.draw_examples import draw_samples, sample_part
+    from structformer.sampling.sets import SampleRequest
     from structformer.sampling.tasks import chosen_tasks
     from structformer.workspace import Workspace
 

@@ -220,9 +220,9 @@ def command(
     check_corpus(workspace, settings, recipe=recipe, resume=resume)
     from structformer.evaluation.development_queries import named_development, said_of
     from structformer.query_side import train
-    from structformer.sampling.request import parse_mix
+    from structformer.sampling.sets import parse_mix
     from structformer.training.recipes import training_options
-    from structformer.training.run.unfinished import unfinished_options
+    from structformer.training.run.option_rules import unfinished_options
 
     chosen.update(ranker=ranker, side=side, mix=parse_mix(task_mix) if task_mix else None)
     options = training_options(recipe, chosen, settings)
@@ -263,7 +263,7 @@ def _train_static(
     from structformer.retrieval.learning.structure import StructureOptions
     from structformer.retrieval.vectors.encoder_names import STRUCTURE
     from structformer.sampling import needs_attention
-    from structformer.sampling.request import parse_mix
+    from structformer.sampling.sets import parse_mix
     from structformer.static_encoder.contrastive import LearningOptions
 
     learning = {key: value for key in _STATIC_FLAGS if (value := asked.pop(key)) is not None}

@@ -132,8 +132,7 @@ def print_plan(out: Output, plan: TrainingPlan) -> None:
 
 def print_result(out: Output, result: TrainingResult, workspace: Path, seed: int, dry_run: bool) -> None:
     """Print a run's result."""
-    from structformer.models.held_out_verdict import verdict
-    from structformer.models.registry import taken_by_itself
+    from structformer.models.registry import taken_by_itself, verdict
     from structformer.training.report.logs import ended_with, read_log
 
     if not of_first_process():

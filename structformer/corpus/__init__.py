@@ -1,7 +1,6 @@
 """The corpus on disk: shards of documents, listed by a manifest."""
 
-from structformer.corpus.corpus import FORMAT_VERSION, Corpus, manifest_value, write_other_files
-from structformer.corpus.languages import corpus_language
+from structformer.corpus.corpus import FORMAT_VERSION, Corpus, corpus_language, manifest_value, write_other_files
 from structformer.corpus.rows import document_rows, rows_document
 
 __all__ = [

@@ -1,7 +1,9 @@
-"""Where a corpus's pages are read: the address of the site that is built from them, and its rule for addresses."""
+"""Where a corpus's pages are read: the address of the site that is built from them, and its rule for addresses; and a
+whole document's text with its address, as rankers read it.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,14 @@ from structformer.formats.generators import BARE, FILE, FOLDER, HTML, MIRROR, RU
 from structformer.formats.link_names import INDEX_STEMS, without_order, without_suffix, without_template
 from structformer.storage.files import read_json, write_json
 from structformer.storage.seal import compared
+from structformer.text.passages import section_passages
 
 GIVEN = "given"  # by the user, who may also say that there is none
 _FILE, _NAVIGATION = "site.json", "navigation"
 _OWN_ADDRESS = ("permalink", "url")  # keys of front matter
 PAGE = re.compile(r"\.(?:html?|xhtml)$", re.IGNORECASE)
 HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?")
+CHARACTERS = 8000  # more than any ranker reads
 
 
 def _check_address(text: str) -> None:
@@ -168,3 +172,26 @@ def read_site(folder: Path, *, damaged: bool = False) -> tuple[Site, Navigation]
     values = read_json(path) if path is not None else {}
     navigation = Navigation(dict(values.pop(_NAVIGATION, ())))
     return Site(**values), navigation
+
+
+def whole_text(document: Document, site: Site) -> str:
+    """Return a document's title, its address where that is known, and its sections with their titles, a line each."""
+    return with_address("\n".join(_parts(document)), document.title, site.address(document))
+
+
+def with_address(text: str, title: str, address: str) -> str:
+    """A document's text with its address behind its title, as HARP's fine-tuning reads pages (Ma et al., CIKM 2021)."""
+    return (f"{title}\n{address}{text[len(title) :]}" if address else text)[:CHARACTERS]
+
+
+def _parts(document: Document) -> Iterator[str]:
+    yield document.title
+    length = 0
+    for number, section in enumerate(document.sections()):
+        if length >= CHARACTERS:
+            return
+        pieces = [piece.text for piece in section_passages(section)]
+        if pieces and number:
+            yield section.title
+        yield from pieces
+        length += sum(map(len, pieces))

@@ -1,7 +1,19 @@
 """Documents as read from files: sections in a tree, links, marks on the text. The standard library only."""
 
-from structformer.document.blocks import INLINE, VERBATIM, Block, Mark, MarkKind, block_tree, inline_marks
-from structformer.document.document import Document, Link, LinkKind, Section, Source
+from structformer.document.document import (
+    INLINE,
+    VERBATIM,
+    Block,
+    Document,
+    Link,
+    LinkKind,
+    Mark,
+    MarkKind,
+    Section,
+    Source,
+    block_tree,
+    inline_marks,
+)
 from structformer.document.word_counts import (
     ALPHABETS,
     MARKS,

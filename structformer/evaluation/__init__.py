@@ -15,9 +15,14 @@ if TYPE_CHECKING:
         held_out_judgements,
         label,
     )
-    from structformer.evaluation.conteb import is_conteb
     from structformer.evaluation.development_queries import named_development, said_of
-    from structformer.evaluation.judgements import Judgements, read_judgements, read_queries, write_judgements
+    from structformer.evaluation.judgements import (
+        Judgements,
+        is_conteb,
+        read_judgements,
+        read_queries,
+        write_judgements,
+    )
     from structformer.evaluation.measures import Measure, own_measures, parse_measure
     from structformer.evaluation.page import write_page
     from structformer.evaluation.reports import Report, ReportRequest, report

@@ -12,8 +12,14 @@ from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options, did_you_mean
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.judgements import Judgements
-from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
+from structformer.evaluation.measures import (
+    Evaluator,
+    bootstrap_intervals,
+    holm,
+    parse_measure,
+    randomisation_test,
+    t_test,
+)
 from structformer.extras import TORCH, are_installed
 from structformer.graph import ReferenceGraph
 from structformer.models.kinds import ranker_kind

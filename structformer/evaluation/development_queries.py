@@ -5,8 +5,7 @@ from pathlib import Path
 from structformer.evaluation.judgements import read_queries
 from structformer.retrieval.rankings.run_files import read_qrels, read_run
 from structformer.training import TrainingOptions
-from structformer.training.judged.candidates import JudgedCandidates
-from structformer.training.judged.development import judged_development
+from structformer.training.judged.development import JudgedCandidates, judged_development
 from structformer.workspace import Workspace
 
 

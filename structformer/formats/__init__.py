@@ -18,7 +18,6 @@ from structformer.formats.generators import (
     SitePage,
     is_address,
 )
-from structformer.formats.included import included_files, without_spans
 from structformer.formats.link_names import (
     INDEX_STEMS,
     is_external,
@@ -43,7 +42,15 @@ from structformer.formats.protocol import (
 )
 from structformer.formats.references import UNNAMED, UNNAMED_TITLE, UNNAMED_WITH_KIND, name_references
 from structformer.formats.scripts import OF_MATHML, Script, script_text
-from structformer.formats.source import Limits, Neighbours, SourceFile, decode, guess_encoding
+from structformer.formats.source import (
+    Limits,
+    Neighbours,
+    SourceFile,
+    decode,
+    guess_encoding,
+    included_files,
+    without_spans,
+)
 
 __all__ = [
     "BARE", "BOMS", "FILE", "FOLDER", "HTML", "INDEX_STEMS", "MIRROR", "OF_MATHML", "UNNAMED", "UNNAMED_TITLE",

@@ -1,4 +1,6 @@
-"""One file as a format plugin sees it: its bytes, its neighbours, its text; and what it may cost."""
+"""One file as a format plugin sees it: its bytes, its neighbours, its text, the files that it includes; and what it may
+cost.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Protocol
+from typing import AnyStr, Protocol
 
 from structformer.errors import ReadError
-from structformer.formats.encoding import BOMS, decoded, shown_encoding
+from structformer.formats.encoding import BOMS, as_utf8, decoded, shown_encoding
 from structformer.formats.link_names import join
 
 HEAD_BYTES = 4096
@@ -206,3 +209,49 @@ def _guess(source: SourceFile, data: bytes, place: int) -> str:
     bad = text.count("\ufffd")
     source.warn(f"byte {place}: not UTF-8; read as {encoding}" + (f", {bad} bad bytes replaced" if bad else ""))
     return text
+
+
+def included_files(
+    source: SourceFile,
+    names: Callable[[bytes], Iterable[str]],
+    most: int | None = None,
+    stands_alone: Callable[[SourceFile, bytes], bool] = lambda file, data: False,
+) -> set[str]:
+    """Return paths of all files that a source includes whole, directly or through others, and that are not documents of
+    their own.
+
+    names: what the content of a file says that it includes whole. most: no further file is looked into once so many
+    are found; None for no limit. stands_alone: whether a file with this content is a document whoever includes it; what
+    that includes is its own.
+    """
+    included: set[str] = set()
+    waiting = [source]
+    while waiting and (most is None or len(included) < most):
+        file = waiting.pop()
+        for name in names(as_utf8(file.read())):
+            opened = file.open(name)
+            if opened is None or opened.path in included or opened.path == source.path:
+                continue
+            if not stands_alone(opened, as_utf8(opened.read())):
+                included.add(opened.path)
+                waiting.append(opened)
+    return included
+
+
+def without_spans(text: AnyStr, opening: re.Pattern[AnyStr], closing: Mapping[AnyStr, re.Pattern[AnyStr]]) -> AnyStr:
+    """A text without what runs from openings to closings, as comments do, in linear time. closing: by an opening's
+    first group. An opening that is never closed opens nothing.
+    """
+    kept: list[AnyStr] = []
+    place = start = 0
+    never: set[AnyStr] = set()
+    while (begin := opening.search(text, place)) is not None:
+        place = begin.end()
+        end = closing[begin[1]].search(text, place) if begin[1] not in never else None
+        if end is None:
+            never.add(begin[1])
+        else:
+            kept.append(text[start : begin.start()])
+            place = start = end.end()
+    kept.append(text[start:])
+    return text[:0].join(kept)

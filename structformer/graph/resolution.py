@@ -26,7 +26,7 @@ from structformer.graph.incoming import EDGES, NOWHERE, gather
 from structformer.graph.name_tables import NameTables
 from structformer.plugins import load_plugins
 from structformer.storage.parquet import parquet_writer
-from structformer.text.language_marks import language_marks
+from structformer.text.id_marks import language_marks
 from structformer.text.languages import ENGLISH
 
 log = logging.getLogger(__name__)

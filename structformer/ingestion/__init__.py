@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from structformer.ingestion.accounting import Fate
     from structformer.ingestion.direct import read
     from structformer.ingestion.ingesting import ingest
     from structformer.ingestion.losses import find_losses, text_of
-    from structformer.ingestion.report import IngestReport
-    from structformer.ingestion.source_kinds import Fetched, SourceKind, kind_of
+    from structformer.ingestion.report import Fate, IngestReport
+    from structformer.ingestion.sources import Fetched, SourceKind, kind_of
     from structformer.ingestion.walk import FileFilter
     from structformer.ingestion.warc import page_name
 

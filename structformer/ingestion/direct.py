@@ -19,8 +19,7 @@ from structformer.formats.source import Limits, SourceFile
 from structformer.ingestion.looking import LookTask, SurveyedFile
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader, Started, Status
-from structformer.ingestion.site_finding import found_site
-from structformer.ingestion.site_navigation import with_navigation
+from structformer.ingestion.site_finding import found_site, with_navigation
 from structformer.ingestion.sources import SourceFiles
 from structformer.ingestion.survey import survey
 from structformer.ingestion.unpacking_limits import Clock

@@ -1,7 +1,7 @@
 """Ingest: files to corpus and reference graph, on all cores, resumable, reading again only what changed.
 
-Sources are cut into shards at places that depend on paths alone. Corpus and graph become current together.
-"""
+Sources are cut into shards at places that depend on paths alone. Corpus and graph become current together. In parts,
+each makes its shards by itself; the merge is an ingest that finds them made."""
 
 import os
 import secrets
@@ -20,7 +20,7 @@ from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
 from structformer.corpus.site import GIVEN, Navigation, Site, read_site, write_site
 from structformer.did_you_mean import checked_options
 from structformer.engines import Engine, Work, get_engine, passing_over
-from structformer.engines.job_parts import WHOLE, Part
+from structformer.engines.job_parts import WHOLE, Part, PartsFolder
 from structformer.errors import ReadError, WorkspaceError
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import Limits
@@ -45,6 +45,8 @@ from structformer.storage.files import remove, write_json
 from structformer.workspace import Source, Workspace
 
 _BYTES = 200_000  # which a process reads in about the time that it takes to begin
+COMMAND = "ingest"
+_SHARDS = "shards"
 
 
 @checked_options(path="paths", folder="paths", files="paths", filter="wanted", jobs="workers")
@@ -286,3 +288,52 @@ def _remove_shards(workspace: Workspace, keep: set[str]) -> None:
     for entry in list(workspace.shards.iterdir()) if workspace.shards.is_dir() else []:
         if is_shard_name(entry.name) and entry.name not in keep:
             remove(entry)
+
+
+def ingest_part(part: Part, request: IngestRequest, workspace: Workspace, execution: Execution) -> int:
+    """Make one part of the shards that the whole ingest would make; returns how many. The corpus stays as it is until
+    `merge_ingest`. Raises as `ingest`, and UsageError if parts of another ingest are there.
+    """
+    sources = request.sources(workspace)
+    parts = PartsFolder(workspace, COMMAND)
+    parts.begin(part, request.description())
+    files = request.files(sources, workers=execution.workers)
+    into = str(parts.folder / _SHARDS)
+    shards = made_shards(request, workspace, sources, files, execution, IngestReport(), part, into)
+    parts.end(part)
+    return len(shards)
+
+
+def merge_ingest(
+    workspace: str | Path | Workspace,
+    *,
+    rest: bool = False,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Make corpus and graph of what the parts made. rest: make here what is missing. WorkspaceError names unended
+    parts.
+    """
+    workspace = Workspace(workspace)
+    parts = PartsFolder(workspace, COMMAND)
+    plan = parts.to_merge(rest=rest)
+    with workspace.writing("structformer merge"):
+        for made in sorted((parts.folder / _SHARDS).glob("*")):
+            if is_shard_name(made.name):
+                _take_in(made, workspace.shards / made.name)
+        execution = Execution(workers=workers, engine=engine, progress=progress)
+        report = build_corpus(IngestRequest.of(plan), workspace, execution)
+        parts.drop()
+    return report
+
+
+def _take_in(made: Path, final: Path) -> None:
+    """Move a shard to its place; one of its name is of the same content, but may be damaged."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    if final.exists():
+        for path in sorted(made.iterdir()):
+            os.replace(path, final / path.name)
+        remove(made)
+    else:
+        os.replace(made, final)

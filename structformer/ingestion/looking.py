@@ -20,8 +20,7 @@ from structformer.formats.source import Limits, SourceFile
 from structformer.ingestion.archives import archive_kind, split_compression
 from structformer.ingestion.included_files import Takes, place, what_it_takes
 from structformer.ingestion.reading import ARCHIVE, Started, head_of
-from structformer.ingestion.site_finding import FoundSite, found_site
-from structformer.ingestion.site_navigation import rows_of_pages, with_navigation
+from structformer.ingestion.site_finding import FoundSite, found_site, rows_of_pages, with_navigation
 from structformer.ingestion.sources import neighbours_in
 from structformer.ingestion.walk import FileFilter, Found
 from structformer.plugins import load_plugins

@@ -11,17 +11,19 @@ if TYPE_CHECKING:
         MINILM_LICENCE,
         MINILM_RELEASE,
         MINILM_SIZE,
+        base_for,
         compare_minilm,
         own_models,
         packaged_minilm,
         pretrained_offer,
         resolve_base_model,
+        usable_base,
+        usable_pair,
     )
     from structformer.models.bert_graph import bert_graph as model_graph
     from structformer.models.bi_encoder import BiEncoder
-    from structformer.models.chosen_base import base_for, usable_base, usable_pair
     from structformer.models.cross_encoder import CrossEncoder
-    from structformer.models.first_tokens import Frame, longest_input
+    from structformer.models.first_tokens import Frame, length_buckets, longest_input
     from structformer.models.first_tokens import first_tokens as first_tokens_of
     from structformer.models.kinds import (
         Card,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
         ranker_kinds,
     )
     from structformer.models.known_encoders import KNOWN, MULTILINGUAL, PAIRS, RERANKERS, another_encoder
-    from structformer.models.length_batches import length_buckets
     from structformer.models.loading import load_encoder, load_tokenizer, warn_once
     from structformer.models.losses import LOSSES, Loss, Takes
     from structformer.models.onnx_encoder import EXPORTS, exported, why_not

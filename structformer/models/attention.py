@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from structformer.models.length_batches import length_buckets
+from structformer.models.first_tokens import length_buckets
 from structformer.models.loading import load_encoder, load_tokenizer
 from structformer.models.scratch import weights_digest
 

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from structformer.models.first_tokens import MAX_TOKENS, PairTokens, longest_input
+from structformer.models.first_tokens import MAX_TOKENS, PairTokens, length_buckets, longest_input
 from structformer.models.kinds import RankerOptions
-from structformer.models.length_batches import length_buckets
 from structformer.models.loading import load_classifier, load_tokenizer
 
 _TOKENIZE_BATCH = 512  # pairs tokenized together

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from structformer.corpus import Corpus
-from structformer.corpus.languages import counted_languages, that_count
+from structformer.corpus.corpus import counted_languages, that_count
 from structformer.text.languages import ENGLISH, declared_code
 from structformer.workspace import Workspace
 

@@ -17,13 +17,11 @@ from structformer.extras import TORCH, are_installed
 from structformer.models.adapters import settings_of
 from structformer.models.base import check_packaged
 from structformer.models.bert_graph import BertGraph, bert_graph
-from structformer.models.first_tokens import Frame, PairTokens, first_tokens
-from structformer.models.length_batches import length_buckets
-from structformer.models.plain_tokenizer import PlainTokenizer, Prompt
+from structformer.models.first_tokens import Frame, PairTokens, first_tokens, length_buckets
 from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
-from structformer.models.sentence_encoder import SeeTokens, SentenceEncoder, Vectors
+from structformer.models.sentence_encoder import PlainTokenizer, Prompt, SeeTokens, SentenceEncoder, Vectors
 from structformer.models.sentence_modules import OtherForm, in_folder, read_model_json, read_modules
 
 # Files of a model's folder that hold its graph, the one with 8-bit weights and the plain one; the first is taken.

@@ -1,26 +1,33 @@
-"""`train` as users call it: the query side of a bi-encoder where that is what is asked for, else whole rankers."""
+"""`train` as users call it: the query side of a bi-encoder where that is what is asked for, else whole rankers.
+
+The loss of the query side: the hybrid should find a question's document among all passages."""
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import torch
 
 from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options
 from structformer.errors import ModelError, UsageError
 from structformer.graph import ReferenceGraph
-from structformer.models.base import BaseModel
-from structformer.models.chosen_base import base_for, query_model_for
+from structformer.models.base import BaseModel, base_for, query_model_for
+from structformer.models.bi_encoder import BiEncoder
 from structformer.models.known_encoders import training_advice
+from structformer.models.sentence_modules import QUERY as QUERY_TEXT
 from structformer.notebook import Bars, in_notebook, notebook_progress
-from structformer.query_side.objective import QuerySideObjective
-from structformer.query_side.training_queries import ROUND_TRIP, Judge, TrainingQueries, training_queries
+from structformer.query_side.training_queries import ROUND_TRIP, Judge, TrainingQueries, query_weights, training_queries
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, has_vectors, is_stale
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
+from structformer.retrieval.learning.pseudo_query_scores import NOTHING, PseudoQueryScores, UntrainedSearch
 from structformer.retrieval.learning.structure import structure_halves
 from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES, read_query_log
 from structformer.retrieval.vector_making import made_vectors
@@ -28,15 +35,16 @@ from structformer.retrieval.vectors.dense import DenseIndex
 from structformer.retrieval.vectors.encoder_names import STRUCTURE
 from structformer.retrieval.vectors.encoder_places import base_place, load_untrained
 from structformer.retrieval.words.lexical import LexicalIndex
+from structformer.sampling import Example
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.data.batching import Batching
+from structformer.training.data.batching import Batching, Prepared, in_order
 from structformer.training.judged import judging
+from structformer.training.objectives.objectives import Objective, ObjectiveOptions
 from structformer.training.options import BOTH, QUERY, Listener, TrainingOptions, TrainingResult, TrainingStep
 from structformer.training.request import RunMode, Source
 from structformer.training.run.option_defaults import device_name
-from structformer.training.run.option_rules import asks_for_both_sides, refuse_meaningless
+from structformer.training.run.option_rules import asks_for_both_sides, begun_with, refuse_meaningless
 from structformer.training.run.trainer import train_ranker
-from structformer.training.run.unfinished import begun_with
 from structformer.workspace import Workspace
 
 _GROUPS = 128
@@ -45,6 +53,11 @@ _SITE = 0.5  # of `own_outlines`: of 14 judged corpora, Ruff's site and eight ma
 _EPOCHS, _MOST_SEEN = 12.0, 40_000  # how often each question is seen, and how many in all
 Progress = Callable[[str, int, int], None]
 _IN_OPTIONS = {each.name: f"options=TrainingOptions({each.name}=...)" for each in fields(TrainingOptions)}
+_SCALE = 1.3  # scores, in standard deviations, are multiplied by this before the softmax
+# What leaving the base's vector costs: 1 - cosine of a question's vector with the untrained one, times this. With
+# none the git manual lost what npm's gained; 2 to 6 gained on all, 15 gained less.
+_ANCHOR = 6.0
+_TRAINED_LAYERS = 3  # the last ones: as good as all six of MiniLM's at half of the time
 
 
 @checked_options(**_IN_OPTIONS, max_time="options=TrainingOptions(max_seconds=...)")
@@ -227,3 +240,63 @@ def trained_side(options: TrainingOptions, *, judged: bool = False) -> str:
         return options.side
     several = int(os.environ.get("WORLD_SIZE", "1")) > 1
     return BOTH if given or several or device_name() != "cpu" else QUERY
+
+
+class QuerySideObjective(Objective):
+    """Softmax over the corpus's passages of the hybrid's score (cosine, overview's cosine, lexical share), the best
+    passage of the question's document that does not hold the question being the right one; and a pull towards the
+    untrained vector.
+
+    An Example's `sections[0]` is the number of its question. Questions of a document that has many count less, by the
+    root of their number, so that no document fills the training."""
+
+    ranker: BiEncoder
+
+    def __init__(self, ranker: BiEncoder, asked: PseudoQueryScores, *, query_tokens: int, batching: Batching) -> None:
+        super().__init__(
+            ranker, ObjectiveOptions("infonce", group_size=1, query_tokens=query_tokens, batching=batching)
+        )
+        self._asked = asked
+        self._weights = torch.from_numpy(_weights(asked))
+        ranker.model.requires_grad_(False)
+        lists = [module for module in ranker.model.modules() if isinstance(module, torch.nn.ModuleList)]
+        layers = max(lists, key=len)  # the Transformer's, whatever its architecture calls them
+        for layer in layers[-_TRAINED_LAYERS:]:
+            layer.requires_grad_(True)
+
+    def prepare(self, examples: Sequence[Example], rng: Random) -> Prepared:
+        texts = [example.queries[0] for example in examples]
+        prompt = self.ranker.prompts[QUERY_TEXT]
+        encoded = self.ranker.encode_tokens(texts, [self.options.query_tokens] * len(texts), [prompt] * len(texts))
+        numbers = torch.tensor([example.sections[0] for example in examples])
+        batches = {"queries": self._batches(encoded, rng)}
+        return Prepared(list(examples), [1] * len(texts), batches, {"questions": numbers}, len(texts))
+
+    def forward(self, prepared: Prepared) -> tuple[torch.Tensor, torch.Tensor | None]:
+        per_query = []
+        for batch in prepared.batches["queries"]:
+            moved = batch.to(self.model.device)
+            hidden = self.model(**moved.features).last_hidden_state
+            skipped = torch.full((len(hidden),), self.ranker.prompts[QUERY_TEXT].skipped, device=hidden.device)
+            per_query.append(self.ranker.pool(hidden, moved.features["attention_mask"], skipped))
+        numbers = prepared.places["questions"].tolist()
+        with torch.autocast(per_query[0].device.type, enabled=False):
+            vectors = in_order(prepared.batches["queries"], per_query).float().cpu()
+            losses = self._losses(vectors, numbers)
+        return losses.to(self.model.device), None
+
+    def _losses(self, vectors: torch.Tensor, numbers: list[int]) -> torch.Tensor:
+        best, wrong = self._asked.best_and_wrong(vectors, numbers)
+        softmax = torch.nn.functional.softplus(torch.logsumexp(_SCALE * wrong, 1) - _SCALE * best)
+        moved = 1 - (vectors * self._asked.vectors[numbers]).sum(1)
+        losses = torch.where(best > NOTHING / 2, softmax, 0.0) + _ANCHOR * moved
+        return losses * self._weights[numbers]
+
+
+def _weights(asked: PseudoQueryScores) -> npt.NDArray[np.float32]:
+    """Return (questions,) what each counts, on average 1 in each source, whose shares the mix decides."""
+    weights = query_weights(asked, range(len(asked)))
+    for source in {question.source for question in asked.questions}:
+        of_source = [number for number, question in enumerate(asked.questions) if question.source == source]
+        weights[of_source] /= weights[of_source].mean()
+    return weights.astype(np.float32)

@@ -17,12 +17,12 @@ from structformer.models.kinds import Ranker
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.questions.even_sample import EvenSample
 from structformer.retrieval.questions.pseudo_queries import (
     LOG,
     MOST_PSEUDO_QUERIES,
     OPENING,
     SOURCES,
+    EvenSample,
     PseudoQuery,
     draw_pseudo_queries,
 )

@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from structformer.retrieval.snippet import Matches
     from structformer.retrieval.snippet import snippet as snippet_of
     from structformer.retrieval.stage import Pipeline, Run, Stage, StageKind
-    from structformer.retrieval.stages.rerank import OF, rescore, texts_of
-    from structformer.retrieval.vectors.approximate import approximate_files, has_faiss, write_approximate
+    from structformer.retrieval.stages import OF, rescore, texts_of
+    from structformer.retrieval.vectors.dense import approximate_files, has_faiss, write_approximate
+    from structformer.retrieval.vectors.encoder_checks import choose_encoders
     from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE, UNTRAINED, UNTRAINED_OF
-    from structformer.retrieval.vectors.encoder_pairs import choose_encoders
     from structformer.retrieval.vectors.encoder_places import (
         TrainingVerdict,
         default_encoders,
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from structformer.retrieval.vectors.second_look import EncodedQuery, SecondLook, encoded_queries
     from structformer.retrieval.words.lexical import FIELDS, Begun, document_text
     from structformer.retrieval.words.names import REFERENCE
-    from structformer.text.bm25 import idf, saturation
+    from structformer.text.lexical_analysis import idf, saturation
 
 __all__ = [
     "ALL_SOURCES", "ASKS_FOR_CHANGES", "ENCODER", "FIELDS", "NOTHING", "OF", "REFERENCE", "RELEASE_LOG", "STATIC_WORDS",

@@ -10,7 +10,7 @@ from structformer.errors import ModelError, WorkspaceError
 from structformer.retrieval.documents.copies import COPIES
 from structformer.retrieval.documents.release_logs import RELEASE_LOGS
 from structformer.retrieval.documents.translations import TRANSLATIONS
-from structformer.retrieval.vectors.approximate import ApproximateIndex, approximate_files, has_faiss
+from structformer.retrieval.vectors.dense import ApproximateIndex, approximate_files, has_faiss
 from structformer.retrieval.vectors.descriptions import Descriptions
 from structformer.retrieval.vectors.encoder_places import EncoderPlace, encoder_place
 from structformer.retrieval.vectors.second_look import SecondLook, look_files
@@ -85,7 +85,7 @@ class Index:
 
     def made(self, vectors: Path) -> dict[str, Any]:
         """Read what was found out when a file of vectors was made, such as `reads`, how well its encoder reads the
-        corpus (vectors/reading.py), and `own_outlines` of the documents (vectors/second_look.py), between 0 and 1.
+        corpus (encoder_checks.py), and `own_outlines` of the documents (second_look.py), between 0 and 1.
         """
         made: dict[str, Any] = read_json(self.path(f"dense/{vectors.stem}.made.json"))
         return made

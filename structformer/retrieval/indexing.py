@@ -1,4 +1,6 @@
-"""Making the index of a workspace: units, documents, the lexical index, encoders' vectors. `index` reads it."""
+"""Making the index of a workspace: units, documents, the lexical index, encoders' vectors. `index` reads it. In parts,
+each makes the vectors of its shards' texts; the merge is an index that finds them made.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,28 +10,32 @@ import numpy as np
 
 from structformer._version import __version__
 from structformer.corpus import Corpus
-from structformer.corpus.languages import corpus_languages
+from structformer.corpus.corpus import corpus_languages
 from structformer.did_you_mean import checked_options
+from structformer.engines.job_parts import Part, PartsFolder
 from structformer.extras import TORCH, are_installed, needs, require
 from structformer.graph import ReferenceGraph
-from structformer.models.base import packaged_minilm
-from structformer.models.chosen_base import chosen_base
+from structformer.models.base import chosen_base, packaged_minilm
 from structformer.models.known_encoders import MULTILINGUAL, advise, language_advice
 from structformer.models.registry import ModelRecord, trained_models
 from structformer.notebook import notebook_progress
 from structformer.retrieval.documents.copies import COPIES, CopyFinder
-from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.metadata import MetadataWriter
 from structformer.retrieval.documents.release_logs import RELEASE_LOGS, is_release_log
-from structformer.retrieval.documents.translations import TRANSLATIONS, TranslationFinder
+from structformer.retrieval.documents.translations import TRANSLATIONS, CorpusLanguages, TranslationFinder
 from structformer.retrieval.documents.units import DOCUMENTS, UNITS, IndexedDocuments, TableWriter, Units, shard_units
 from structformer.retrieval.index import FORMAT_VERSION, Index, vector_files
 from structformer.retrieval.learning.structure import StructureLessons, StructureOptions, make_structure, save_structure
-from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, journals, make_vectors
-from structformer.retrieval.vectors.approximate import faiss_module
+from structformer.retrieval.vector_making import APPROXIMATE, AUTO, Progress, is_whole, journals, make_vectors
+from structformer.retrieval.vectors.dense import faiss_module
+from structformer.retrieval.vectors.encoder_checks import choose_encoders
 from structformer.retrieval.vectors.encoder_names import ENCODER, STRUCTURE
-from structformer.retrieval.vectors.encoder_pairs import choose_encoders
-from structformer.retrieval.vectors.encoder_places import default_encoders, encoder_place, runs_here
+from structformer.retrieval.vectors.encoder_places import (
+    default_encoders,
+    encoder_place,
+    load_passage_encoder,
+    runs_here,
+)
 from structformer.retrieval.words.lexical import LexicalWriter
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.storage.files import read_json, remove, write_json
@@ -37,6 +43,7 @@ from structformer.text.languages import declared_code
 from structformer.workspace import Workspace
 
 _LARGE, _FEWEST_DOCUMENTS = 0.2, 10
+COMMAND = "index"
 
 
 @checked_options(encoder="encoders", model="base_model", lang="language")
@@ -64,9 +71,9 @@ def build_index(
     - but MissingPackage if they don't, and the index of today has vectors of such.
 
     language: whose stemmer is used; "auto": that of the language that most documents declare, else English's.
-    vector_bits: 32, or 16 for half the room. base_model, query_model: what "base" means from now on (chosen_base.py).
+    vector_bits: 32, or 16 for half the room. base_model, query_model: what "base" means from now on (base.py).
     nearest: "exact": a search compares all vectors; "approximate": those that an index of vectors names
-    (approximate.py); "auto": approximate from half a million passages on where faiss is installed.
+    (dense.py); "auto": approximate from half a million passages on where faiss is installed.
     made: a folder of vectors that were made elsewhere. say: called with advice before time is spent, for example that
     an encoder reads English alone and the documents are in French; None: a warning.
 
@@ -221,3 +228,76 @@ def would_lose_vectors(workspace: Workspace) -> bool:
     made = map(read_json, (workspace.folder("index") / "dense").glob("*.made.json"))
     has_some = any(each.get("pretrained", each.get("needs_torch", True)) for each in made)
     return has_some and not pretrained_here(workspace)
+
+
+def index_part(
+    part: Part,
+    workspace: str | Path | Workspace = ".structformer",
+    *,
+    encoders: Sequence[str] | None = None,
+    language: str = "auto",
+    vector_bits: int = 32,
+    nearest: str = AUTO,
+    base_model: str = "",
+    query_model: str = "",
+    progress: Progress | None = None,
+) -> int:
+    """Encode the texts of one part of the corpus's shards; returns how many had to be encoded. The index stays as it is
+    until `merge_index`. Raises as `build_index`, and UsageError if parts of another request are there.
+    """
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    graph = ReferenceGraph.open(workspace, corpus)
+    choose_encoders(workspace, base_model, query_model)
+    chosen = encoders_to_index(workspace) if encoders is None else list(encoders)
+    # The static encoder is learned, and its vectors are made, where the index is: it takes less time than its parts.
+    places = [encoder_place(workspace, encoder) for encoder in chosen if encoder != STRUCTURE]
+    parts = PartsFolder(workspace, COMMAND)
+    asked = {"encoders": chosen, "language": language, "vector_bits": vector_bits, "nearest": nearest}
+    parts.begin(part, {"corpus": corpus.fingerprint, **asked})
+    shards = list(part.of_tasks(range(len(corpus.shards))))
+    before = workspace.folder("index") if workspace.has("index") else None
+    encoded = 0
+    for place in places:
+        from structformer.retrieval.vectors.encoding import KnownVectors, VectorJournal, encode_missing, in_context
+
+        model = load_passage_encoder(workspace, place, corpus.document_count).for_bulk()
+        known = [
+            KnownVectors(before / "dense" / f"{place.vectors}{suffix}.npy", vector_bits)
+            for suffix in ("", ".overviews")
+            if before is not None and is_whole(before, place)
+        ]
+        with VectorJournal(parts.folder / f"{place.vectors}-{part.number:06}", model.dimensions) as journal:
+            for done, shard in enumerate(shards, 1):
+                own = list(shard_units(corpus, graph, shard))
+                texts = [document.overview for document, _ in own]
+                passages = [(unit.ranker_text, number) for number, (_, units) in enumerate(own) for unit in units]
+                texts += in_context(model, *zip(*passages, strict=True)) if passages else []
+                encoded += encode_missing(texts, model, known, journal)
+                if progress:
+                    progress(f"vectors of {place.name}", done, len(shards))
+    parts.end(part)
+    return encoded
+
+
+def merge_index(
+    workspace: str | Path | Workspace, *, rest: bool = False, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Index with the vectors that the parts made. rest: encode here what is missing. WorkspaceError names unended
+    parts.
+    """
+    workspace = Workspace(workspace)
+    parts = PartsFolder(workspace, COMMAND)
+    plan = parts.to_merge(rest=rest)
+    manifest = build_index(
+        workspace,
+        encoders=plan["encoders"],
+        language=plan["language"],
+        vector_bits=plan["vector_bits"],
+        nearest=plan["nearest"],
+        made=parts.folder,
+        progress=progress,
+        say=lambda message: None,  # it was said before the parts began
+    )
+    parts.drop()
+    return manifest

@@ -17,11 +17,10 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.models.registry import checked_model, trained_models
 from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
-from structformer.retrieval.documents.corpus_languages import CorpusLanguages
 from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.documents.metadata import MetadataTable
 from structformer.retrieval.documents.release_logs import release_logs
-from structformer.retrieval.documents.translations import Translations
+from structformer.retrieval.documents.translations import CorpusLanguages, Translations
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index
@@ -32,8 +31,7 @@ from structformer.retrieval.loading import (
     load_scorer,
     model_fingerprint,
 )
-from structformer.retrieval.named_pages import is_called, put_first, put_named_first
-from structformer.retrieval.query_parts import parts_of
+from structformer.retrieval.query_parts import is_called, parts_of, put_first, put_named_first
 from structformer.retrieval.rankings.doubt import PARTS_OF_A_NAME
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
 from structformer.retrieval.rankings.ranking import Ranking

@@ -26,9 +26,9 @@ from structformer.retrieval.rankings.ranking import Ranked, Ranking, best_of
 from structformer.retrieval.snippet import Matches, snippet
 from structformer.retrieval.stage import Pipeline, Stage
 from structformer.retrieval.vectors.descriptions import ITSELF
+from structformer.text.id_marks import Order, version_names, version_of
 from structformer.text.languages import declared_code
 from structformer.text.lexical_analysis import lone_characters
-from structformer.text.version_marks import Order, version_names, version_of
 from structformer.text.words import names_of, signs_in, spaced
 from structformer.workspace import Workspace
 

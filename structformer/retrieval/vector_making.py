@@ -19,9 +19,9 @@ from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
 from structformer.retrieval.rankings.hybrid_score import fusion_weights
-from structformer.retrieval.vectors.approximate import APPROXIMATE_FROM, FEWEST, has_faiss, write_approximate
-from structformer.retrieval.vectors.dense import overview_path
+from structformer.retrieval.vectors.dense import APPROXIMATE_FROM, FEWEST, has_faiss, overview_path, write_approximate
 from structformer.retrieval.vectors.descriptions import drawn_descriptions, write_descriptions
+from structformer.retrieval.vectors.encoder_checks import reading_share
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.retrieval.vectors.encoder_places import (
     EncoderPlace,
@@ -41,7 +41,6 @@ from structformer.retrieval.vectors.encoding import (
     kept_vector,
     text_digest,
 )
-from structformer.retrieval.vectors.reading import reading_share
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
     SecondLook,

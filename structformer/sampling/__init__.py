@@ -20,12 +20,14 @@ from structformer.sampling.neighbourhood import (
     WordWeights,
     title_and_head,
 )
-from structformer.sampling.pages import PageTable, write_pages
-from structformer.sampling.request import parse_mix
-from structformer.sampling.sets import other_flags, set_digest
-from structformer.sampling.store import Samples, Texts, TextWriter, write_examples
-from structformer.sampling.task import Form, Ground, Need, Survey, Task
+from structformer.sampling.sets import other_flags, parse_mix, set_digest
+from structformer.sampling.store import PageTable, Samples, Texts, TextWriter, write_examples, write_pages
 from structformer.sampling.tasks import (
+    Form,
+    Ground,
+    Need,
+    Survey,
+    Task,
     default_tasks,
     document_examples,
     drawn_examples,

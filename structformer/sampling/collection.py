@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.corpus import Corpus
-from structformer.corpus.languages import corpus_language
+from structformer.corpus.corpus import corpus_language
 from structformer.document import Document
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.view import document_text

@@ -1,6 +1,11 @@
-"""Drawing a corpus's Examples, shard by shard on all cores if it is large, the same whatever the number of workers."""
+"""Drawing a corpus's Examples, shard by shard on all cores if it is large, the same whatever the number of workers.
+
+In parts, each draws from its own shards; the merge puts the parts together. Tasks that look at other documents need the
+page texts of all shards first: then the parts run twice, and the first time each leaves its page texts for the others.
+"""
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,7 +15,7 @@ from structformer._version import __version__
 from structformer.corpus import Corpus
 from structformer.did_you_mean import checked_options
 from structformer.engines import Engine
-from structformer.engines.job_parts import Part
+from structformer.engines.job_parts import Part, PartsFolder
 from structformer.errors import UsageError, WorkspaceError
 from structformer.formats.builder import without_garbage_collection
 from structformer.graph import ReferenceGraph
@@ -20,9 +25,7 @@ from structformer.sampling.example import FROM_PASSAGES, Census, SamplingOptions
 from structformer.sampling.held_out import held_out_share
 from structformer.sampling.negatives import PassageTable, write_passages
 from structformer.sampling.neighbourhood import WordWeights
-from structformer.sampling.pages import PageTable, write_pages
-from structformer.sampling.request import SampleRequest
-from structformer.sampling.sets import set_digest, staying
+from structformer.sampling.sets import SampleRequest, set_digest, staying
 from structformer.sampling.shard_drawing import (
     BY_ATTENTION,
     CENSUS,
@@ -34,15 +37,16 @@ from structformer.sampling.shard_drawing import (
     redrawn,
     run_tasks,
 )
-from structformer.sampling.store import PartWriter, Samples
-from structformer.sampling.task import Ground, Need, Task
-from structformer.sampling.tasks import chosen_tasks, default_tasks
-from structformer.storage.files import become, building_folder, read_json, remove, write_json
+from structformer.sampling.store import PageTable, PartWriter, Samples, write_pages
+from structformer.sampling.tasks import Ground, Need, Task, chosen_tasks, default_tasks
+from structformer.storage.files import become, building_folder, is_temporary, read_json, remove, write_json
 from structformer.workspace import Workspace
 
 _SURVEYS = "surveys"
 _SECTIONS = 400  # from which a process draws for about as long as it takes to begin
 _SHARD = f"{__name__}:draw_shard"
+COMMAND = "sample"
+_DRAWN = "drawn"
 
 
 @checked_options(task="tasks", jobs="workers")
@@ -254,3 +258,71 @@ def _draw(task: DrawTask, corpus: Corpus, output: Path, started: Callable[[str],
                     writer.add(table.replaced(each, example, here.number, rng) if table is not None else example)
     census.examples.update(writer.counts)
     write_json(output / CENSUS, census.as_dict())
+
+
+def sample_part(
+    part: Part,
+    request: SampleRequest,
+    workspace: str | Path | Workspace,
+    *,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> bool:
+    """Draw from one part of the corpus's shards. False if only its page texts were made, as others' are missing: run it
+    again once they are there. Raises UsageError if parts of another request are there, WorkspaceError without a corpus.
+    """
+    workspace = Workspace(workspace)
+    corpus = Corpus.open(workspace)
+    chosen_tasks(request.tasks)  # a wrong name leaves no plan behind
+    parts = PartsFolder(workspace, COMMAND)
+    parts.begin(part, {"corpus": corpus.fingerprint, **request.description()})
+    folder = parts.folder / _DRAWN
+    folder.mkdir(exist_ok=True)
+    whole = draw(request, workspace, folder, workers=workers, engine=engine, progress=progress, part=part)
+    if whole:
+        parts.end(part)
+    return whole
+
+
+def merge_samples(
+    workspace: str | Path | Workspace,
+    *,
+    rest: bool = False,
+    workers: int | None = None,
+    engine: str | Engine = "local",
+    progress: Progress | None = None,
+) -> Samples:
+    """Make the Examples of what the parts drew. rest: draw here what is missing. Raises WorkspaceError naming the parts
+    that have not ended, or if the corpus is another one by now.
+    """
+    workspace = Workspace(workspace)
+    parts = PartsFolder(workspace, COMMAND)
+    plan = parts.to_merge(rest=rest)
+    if plan["corpus"] != Corpus.open(workspace).fingerprint:
+        raise WorkspaceError(
+            f"the parts in {parts.folder} were drawn from an earlier corpus: `structformer merge --drop` deletes them"
+        )
+    with workspace.publishing("structformer merge") as publication:
+        folder = publication.folder("samples")
+        if (parts.folder / _DRAWN).is_dir():
+            shutil.copytree(
+                parts.folder / _DRAWN,
+                folder,
+                copy_function=_linked,
+                ignore=lambda _, names: list(filter(is_temporary, names)),
+                dirs_exist_ok=True,
+            )
+        request = SampleRequest.of(plan)
+        draw(request, workspace, folder, workers=workers, engine=engine, progress=progress)
+        publication.beside["samples"] = stay_beside(request, workspace)
+    parts.drop()
+    return Samples.open(workspace, generation=workspace.folder("samples").name)
+
+
+def _linked(source: str, target: str) -> None:
+    """Link a file where the file system can, else copy it: the parts stay until the merge is done."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -14,8 +14,7 @@ from structformer.graph import ReferenceGraph
 from structformer.sampling.example import SamplingOptions
 from structformer.sampling.neighbourhood import sentence_spans
 from structformer.sampling.view import DocumentView
-from structformer.text.passages import Passage, as_typed, section_passages, with_path
-from structformer.text.sentence_splitting import sentences
+from structformer.text.passages import Passage, as_typed, section_passages, sentences, with_path
 
 _MIN_WORDS = 5
 _HELD_OUT = "queries of held-out documents"

@@ -12,7 +12,7 @@ from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.sampling.example import Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
-from structformer.sampling.task import Form, Task
+from structformer.sampling.tasks import Form, Task
 from structformer.sampling.view import DocumentView, holds, nearly_equal, word_set
 from structformer.text.lexical_analysis import analyzer, any_term_query
 from structformer.text.passages import section_passages, with_path

@@ -14,7 +14,7 @@ from structformer.document import word_count
 from structformer.sampling.collection import CollectionCounts
 from structformer.sampling.example import Census, Example
 from structformer.sampling.view import DocumentView, holds, nearly_equal, word_set
-from structformer.text.sentence_splitting import sentences
+from structformer.text.passages import sentences
 
 # A text, and the span whose tokens attend, empty for [CLS]; (~start, ~end) asks what a span's tokens get from [CLS].
 Request = tuple[str, int, int]

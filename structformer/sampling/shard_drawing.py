@@ -15,9 +15,8 @@ from structformer.graph import ReferenceGraph
 from structformer.sampling.example import Census, Example, SamplingOptions
 from structformer.sampling.held_out import is_held_out
 from structformer.sampling.neighbourhood import Neighbourhood, Reference, WordWeights
-from structformer.sampling.pages import PageTable
-from structformer.sampling.task import Task
-from structformer.sampling.tasks import chosen_tasks, drawn_examples, generator
+from structformer.sampling.store import PageTable
+from structformer.sampling.tasks import Task, chosen_tasks, drawn_examples, generator
 from structformer.sampling.view import DocumentView, is_short
 
 Progress = Callable[[int, int], None]

@@ -6,6 +6,7 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.text.headings import SEE_ALSO_PHRASES, github_slug, is_see_also
+    from structformer.text.id_marks import version_names, version_of, version_order
     from structformer.text.languages import language_name
     from structformer.text.lexical_analysis import analyzer, analyzer_of, any_term_query, query_terms
     from structformer.text.lines import lines_of
@@ -16,13 +17,12 @@ if TYPE_CHECKING:
         document_overview,
         section_passages,
         section_prose,
+        sentences,
         spliced,
         with_path,
     )
     from structformer.text.query_like import is_imperative, plain, stands_alone
-    from structformer.text.sentence_splitting import sentences
     from structformer.text.stop_words import function_words
-    from structformer.text.version_marks import version_names, version_of, version_order
     from structformer.text.visible_text import CONTROLS, visible, without_controls
     from structformer.text.words import FOLDING, IGNORABLE, WRITTEN, asked, bare_words, names_of, spaced, written_words
 

@@ -1,7 +1,10 @@
 """Words as lexical search sees them (see words.py), stemmed by language: each text by its own (`stemmed_words`), and a
 query by all, since three words do not tell their language.
-"""
 
+And BM25's parts, for texts outside the lexical index and exact scorers. Source: Robertson and Zaragoza, "The
+Probabilistic Relevance Framework", 2009, eq. 3.15, with Lucene's idf."""
+
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
@@ -24,6 +27,7 @@ _OTHER_FORM = 0.3  # of a word's weight
 _MOST_LONE = 12  # characters that stand alone in a query: each has many pairs
 _ALPHABET, _HANGUL = re.compile(f"[{ALPHABETS}]"), re.compile("[\uac00-\ud7a3]")
 Cut = Callable[[str], str]
+K1, B = 1.2, 0.75  # tantivy's, which cannot be set there
 
 
 class Analyzer(Protocol):
@@ -133,3 +137,13 @@ def any_term_query(
         for term, weight in weighed_terms(analyzers[field], query, cuts.get(field, spaced)).items()
     ]
     return tantivy.Query.boolean_query(clauses) if clauses else None
+
+
+def idf(containing: int, texts: int) -> float:
+    """ln(1 + (N - n + 0.5) / (n + 0.5)) of a term in `found` of `texts` texts, never below zero."""
+    return math.log(1 + (texts - containing + 0.5) / (containing + 0.5))
+
+
+def saturation(frequency: int, words: int, average_words: float, *, k1: float = K1, b: float = B) -> float:
+    """Return what a term's frequency counts: f (k1 + 1) / (f + k1 (1 - b + b words / average))."""
+    return frequency * (k1 + 1) / (frequency + k1 * (1 - b + b * words / max(average_words, 1e-9)))

@@ -10,8 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from structformer.document import ALPHABETS, SPACELESS, word_count
-from structformer.text.passages import as_typed
-from structformer.text.sentence_splitting import CLOSING, STOPS
+from structformer.text.passages import CLOSING, STOPS, as_typed
 
 FEWEST_WORDS, MOST_WORDS = 4, 16
 # Words that point to what is elsewhere on the page.

@@ -6,15 +6,32 @@ from structformer.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order
-    from structformer.training.judged.candidates import JudgedCandidates, candidate_documents
-    from structformer.training.judged.development import DocumentTexts, judged_candidates, relevant_documents
+    from structformer.training.judged.development import (
+        DocumentTexts,
+        JudgedCandidates,
+        candidate_documents,
+        judged_candidates,
+        relevant_documents,
+    )
     from structformer.training.judged.judging import Ranks
     from structformer.training.objectives.condenser import CondenserObjective, fresh_bert
-    from structformer.training.objectives.gathering import and_others
-    from structformer.training.objectives.losses import batch_documents, grouped, info_nce, negatives_allowed
+    from structformer.training.objectives.losses import (
+        and_others,
+        batch_documents,
+        grouped,
+        info_nce,
+        negatives_allowed,
+    )
     from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
     from structformer.training.objectives.objectives import SCALE, BiEncoderObjective, Objective, ObjectiveOptions
-    from structformer.training.options import BOTH, Listener, TrainingOptions, TrainingPlan, TrainingResult
+    from structformer.training.options import (
+        BOTH,
+        Listener,
+        TrainingOptions,
+        TrainingPlan,
+        TrainingResult,
+        learning_rate,
+    )
     from structformer.training.recipes import read_recipe, recipe_names, training_options
     from structformer.training.report.logs import ended_with, losses_of, read_log, run_verdict
     from structformer.training.request import RunMode, Source
@@ -24,7 +41,6 @@ if TYPE_CHECKING:
     from structformer.training.run.option_rules import DEVELOPMENT
     from structformer.training.run.process_turns import made_by_first
     from structformer.training.run.trainer import scratch_model, train_ranker
-    from structformer.training.schedule import learning_rate
 
 __getattr__ = lazy_names(__name__)
 __all__ = [

@@ -57,7 +57,7 @@ from structformer.text.visible_text import visible
 
 MARKER = "workspace.json"
 MODEL_RECORD = "structformer.json"  # of a model that structformer trained
-BASE = "base.json"  # the encoder that was named (models/chosen_base.py)
+BASE = "base.json"  # the encoder that was named (models/base.py)
 BASE_ADVICE = "name the base again with `structformer index --base-model NAME`"
 _LOCK, _HOLDER = "structformer.lock", "structformer.lock.json"
 FORMAT, FORMAT_VERSION = "structformer workspace", 1

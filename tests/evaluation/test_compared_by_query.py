@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from structformer.evaluation.significance import bootstrap_intervals
+from structformer.evaluation.measures import bootstrap_intervals
 from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 

@@ -15,7 +15,6 @@ from scipy.stats import t as student
 from structformer import Retriever
 from structformer.errors import ModelError, UsageError
 from structformer.evaluation.comparison import average_ranks, evaluate
-from structformer.evaluation.difference import difference
 from structformer.evaluation.judgements import (
     Judgements,
     beir_dataset,
@@ -24,9 +23,15 @@ from structformer.evaluation.judgements import (
     read_queries,
     write_judgements,
 )
-from structformer.evaluation.measures import Evaluator, parse_measure
-from structformer.evaluation.page import write_page
-from structformer.evaluation.significance import bootstrap_intervals, holm, randomisation_test, t_test
+from structformer.evaluation.measures import (
+    Evaluator,
+    bootstrap_intervals,
+    holm,
+    parse_measure,
+    randomisation_test,
+    t_test,
+)
+from structformer.evaluation.page import difference, write_page
 from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import parse_pipeline

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from structformer.errors import UsageError
-from structformer.evaluation.gate import bound, no_worse
+from structformer.evaluation.reports import bound, no_worse
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.rankings.run_files import write_run

@@ -14,8 +14,7 @@ from structformer import Corpus
 from structformer.errors import ReadError
 from structformer.formats.source import Limits
 from structformer.ingestion import ingest, read
-from structformer.ingestion.accounting import Account, of_ignored, of_surveyed
-from structformer.ingestion.report import IngestReport
+from structformer.ingestion.report import Account, IngestReport, of_ignored, of_surveyed
 from structformer.ingestion.request import IngestRequest
 from structformer.ingestion.survey import Ignored
 from structformer.workspace import Workspace

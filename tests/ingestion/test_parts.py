@@ -29,7 +29,7 @@ from structformer.ingestion.request import IngestRequest
 from structformer.plugins import load_plugins
 from structformer.retrieval.index import Index
 from structformer.sampling import SamplingOptions
-from structformer.sampling.request import SampleRequest
+from structformer.sampling.sets import SampleRequest
 from structformer.workspace import Workspace
 
 from topics import digests, write_topics

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from structformer import Retriever
 from structformer.errors import WorkspaceError
-from structformer.models.base import BaseModel, packaged_minilm
-from structformer.models.chosen_base import base_for, chosen_base, keep_base
+from structformer.models.base import BaseModel, base_for, chosen_base, keep_base, packaged_minilm
 from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.workspace import Workspace
 

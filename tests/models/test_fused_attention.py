@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from structformer.models.base import resolve_base_model
-from structformer.models.bi_encoder import BiEncoder
-from structformer.models.fused_attention import fuse_attention
+from structformer.models.bi_encoder import BiEncoder, fuse_attention
 from transformers import BertConfig, BertModel, DistilBertConfig, DistilBertModel
 
 TEXTS = ["mend a sail", "a sail is mended with thread and wax, " * 40, "oars", ""]

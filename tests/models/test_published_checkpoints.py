@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from structformer.corpus import Corpus
-from structformer.corpus.whole_text import whole_text
+from structformer.corpus.site import whole_text
 from structformer.errors import ModelError
 from structformer.ingestion import ingest
 from structformer.models.bi_encoder import BiEncoder

@@ -10,8 +10,8 @@ import pytest
 from structformer import Retriever, train
 from structformer.evaluation.comparison import Comparison
 from structformer.evaluation.held_out_openings import evaluate_openings
+from structformer.models.base import chosen_base, chosen_query_model
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.chosen_base import chosen_base, chosen_query_model
 from structformer.models.onnx_encoder import OnnxEncoder
 from structformer.models.registry import read_record
 from structformer.retrieval.index import Index

@@ -319,16 +319,9 @@ SHORT = 60  # lines
 # Short modules that serve one other, each of a concept of its own.
 CONCEPTS = {
     "structformer.evaluation.development_queries",
-    "structformer.formats.included",
     "structformer.ingestion.ir_datasets_source",
-    "structformer.ingestion.source_kinds",
     "structformer.ingestion.warc",
     "structformer.retrieval.rankings.doubt",
-    "structformer.retrieval.vectors.reading",
-    "structformer.models.fused_attention",
-    "structformer.pages.frame",
-    "structformer.static_encoder.starting_vectors",
-    "structformer.training.objectives.teacher",
 }
 
 

@@ -23,8 +23,7 @@ from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
 from structformer.models.bi_encoder import BiEncoder
-from structformer.models.held_out_verdict import Judged, is_used, verdict
-from structformer.models.registry import read_record, trained_models
+from structformer.models.registry import Judged, is_used, read_record, trained_models, verdict
 from structformer.query_side.training import trained_side
 from structformer.query_side.training_queries import Judge, log_queries, query_weights, training_queries
 from structformer.retrieval.indexing import build_index

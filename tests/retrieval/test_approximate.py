@@ -9,8 +9,14 @@ import pytest
 from structformer.errors import WorkspaceError
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.vectors.approximate import FEWEST, ApproximateIndex, approximate_files, write_approximate
-from structformer.retrieval.vectors.dense import DenseIndex, overview_path
+from structformer.retrieval.vectors.dense import (
+    FEWEST,
+    ApproximateIndex,
+    DenseIndex,
+    approximate_files,
+    overview_path,
+    write_approximate,
+)
 from structformer.workspace import Workspace
 
 faiss = pytest.importorskip("faiss")

@@ -17,7 +17,7 @@ from structformer.retrieval.indexing import build_index
 from structformer.retrieval.learning.structure_pairs import structure_pairs
 from structformer.retrieval.questions.pseudo_queries import draw_pseudo_queries
 from structformer.retrieval.vectors.descriptions import drawn_descriptions
-from structformer.text.version_marks import version_of
+from structformer.text.id_marks import version_of
 from structformer.workspace import Workspace
 
 MOOR = [

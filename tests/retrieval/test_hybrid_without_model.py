@@ -15,7 +15,7 @@ from structformer.ingestion import ingest
 from structformer.models.sentence_encoder import SentenceEncoder
 from structformer.retrieval import vector_making
 from structformer.retrieval.indexing import build_index
-from structformer.retrieval.vectors.reading import UNLEARNED, reading_share
+from structformer.retrieval.vectors.encoder_checks import UNLEARNED, reading_share
 from structformer.workspace import Workspace
 from test_query_side import QUERY_SIDE
 

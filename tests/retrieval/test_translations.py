@@ -12,7 +12,7 @@ from structformer import Retriever
 from structformer.ingestion import ingest
 from structformer.retrieval.hits import Filter, Hit
 from structformer.retrieval.indexing import build_index
-from structformer.text.language_marks import language_marks
+from structformer.text.id_marks import language_marks
 
 from conftest import write_pages
 from structformer_serve.app import Application

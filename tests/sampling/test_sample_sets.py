@@ -132,7 +132,7 @@ SLOW = """
 import sys, time
 from datetime import timedelta
 import torch.distributed as distributed
-from structformer.training.data import drawing
+from structformer.training.data import example_order as drawing
 from structformer.training.run import trainer
 
 begin, draw = distributed.init_process_group, drawing.draw_samples

@@ -17,7 +17,7 @@ from structformer.errors import UsageError, WorkspaceError
 from structformer.ingestion import ingest
 from structformer.sampling import Samples, SamplingOptions, document_examples, is_held_out, positive_poisson
 from structformer.sampling.neighbourhood import Neighbourhood, sentence_spans
-from structformer.sampling.request import SampleRequest
+from structformer.sampling.sets import SampleRequest
 from structformer.sampling.view import DocumentView, document_text
 
 from boats import linked_pages, tree

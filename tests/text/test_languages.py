@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer import Corpus, Retriever
 from structformer.cli.main import main
-from structformer.corpus.languages import corpus_language
+from structformer.corpus.corpus import corpus_language
 from structformer.document import Section, cut_words, first_words, word_count
 from structformer.ingestion import ingest
 from structformer.models.base import packaged_minilm
@@ -24,8 +24,7 @@ from structformer.retrieval.pipeline import as_pipeline
 from structformer.retrieval.search_suggestions import help_with
 from structformer.sampling import sample
 from structformer.text.languages import declared_code, declared_variant, language_of
-from structformer.text.passages import cut_section
-from structformer.text.sentence_splitting import sentences
+from structformer.text.passages import cut_section, sentences
 from structformer.text.stop_words import STOP_WORDS, stop_words_of
 
 from conftest import write_pages

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structformer.document import MarkKind, Section, Source
 from structformer.formats.builder import TreeBuilder
-from structformer.text.passages import PASSAGE_WORDS, as_typed, cut_section, section_passages, section_prose
-from structformer.text.sentence_splitting import sentences
+from structformer.text.passages import PASSAGE_WORDS, as_typed, cut_section, section_passages, section_prose, sentences
 
 
 def test_sentences_end_at_stops_and_line_breaks_not_at_abbreviations():

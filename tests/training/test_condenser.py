@@ -24,7 +24,7 @@ from structformer.training.objectives.condenser import CondenserObjective, span_
 from structformer.training.objectives.masked import IGNORED, MaskedHead
 from structformer.training.objectives.objectives import ObjectiveOptions
 from structformer.training.recipes import training_options
-from structformer.training.run.gradients import Learning, learn
+from structformer.training.run.memory import Learning, learn
 from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
 from transformers import BertConfig, BertModel, BertTokenizer
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structformer.models.length_batches import length_buckets
+from structformer.models.first_tokens import length_buckets
 from structformer.training.objectives.losses import (
     distilled_kl,
     margin_mse,
@@ -18,7 +18,7 @@ from structformer.training.objectives.losses import (
     softmax_hinge,
 )
 from structformer.training.objectives.masked import IGNORED, MaskedHead, Masker
-from structformer.training.schedule import learning_rate
+from structformer.training.options import learning_rate
 
 SCORES = torch.tensor([2.0, 1.5, -1.0, 0.5, 1.0])  # a group of three, a group of two
 

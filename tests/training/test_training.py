@@ -25,7 +25,7 @@ from structformer.models.kinds import ranker_kinds
 from structformer.models.losses import LOSSES
 from structformer.models.registry import read_record
 from structformer.sampling import DevelopmentSet, Example, Samples
-from structformer.sampling.request import parse_mix
+from structformer.sampling.sets import parse_mix
 from structformer.sampling.view import nearly_equal, word_set
 from structformer.training import Listener, RunMode, TrainingOptions, train_ranker, training_options
 from structformer.training.data.example_order import BLOCK, STRETCH, ExampleOrder, permuted, shuffled

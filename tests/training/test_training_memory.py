@@ -22,21 +22,18 @@ from hypothesis import strategies as st
 from structformer import train
 from structformer.errors import ModelError
 from structformer.models.base import packaged_minilm
-from structformer.models.first_tokens import Frame, first_tokens
-from structformer.models.length_batches import length_buckets
+from structformer.models.first_tokens import Frame, first_tokens, length_buckets
 from structformer.models.loading import load_tokenizer
 from structformer.sampling import Example, Samples
 from structformer.training import RunMode, train_ranker
-from structformer.training.data.batching import Prepared
+from structformer.training.data.batching import Loader, Prepared
 from structformer.training.data.example_order import ExampleOrder
-from structformer.training.data.loader import Loader
 from structformer.training.objectives.objectives import CrossEncoderObjective, Objective
 from structformer.training.options import TrainingOptions
 from structformer.training.report.logs import read_log
 from structformer.training.report.reporting import ModelArithmetic, peak_of
 from structformer.training.run import loop
-from structformer.training.run.gradients import Learning, learn
-from structformer.training.run.memory import fitted, read_twice, tried
+from structformer.training.run.memory import Learning, fitted, learn, read_twice, tried
 from structformer.training.run.option_defaults import load_ranker, make_objective, resolve
 from structformer.training.run.planning import measure, measured_enough, steps_of_pairs
 

@@ -26,7 +26,7 @@ from structformer.sampling import Samples, sample
 from structformer.storage import Sealed, read_json, seal, write_json
 from structformer.training import training_options
 from structformer.training.run.checkpoint import Checkpoints
-from structformer.training.run.unfinished import unfinished_options
+from structformer.training.run.option_rules import unfinished_options
 from structformer.workspace import FOLDERS, MARKER, Workspace, checked_name
 
 from conftest import write_pages, writes_little
@@ -470,7 +470,7 @@ def test_a_damaged_shard_is_made_again_by_the_next_ingest(pages, tmp_path):
 
 
 def test_the_options_of_an_unfinished_run_are_not_read_when_changed(tmp_path):
-    from structformer.training.run.unfinished import write_options
+    from structformer.training.run.option_rules import write_options
 
     workspace = Workspace(tmp_path / "w")
     with workspace.writing("x"):

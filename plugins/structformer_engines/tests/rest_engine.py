@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
-from structformer.text.bm25 import idf, saturation
+from structformer.text.lexical_analysis import idf, saturation
 
 
 class NotThere(Exception):

@@ -18,7 +18,7 @@ from structformer import Corpus, ingest, train
 from structformer.models.registry import checked_model, read_record, write_record
 from structformer.storage.seal import seal
 from structformer.training import TrainingOptions
-from structformer.training.report.card import write_card
+from structformer.training.run.saving import write_card
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from structformer import Corpus, Retriever
 from structformer.cli.main import main
-from structformer.corpus.whole_text import whole_text
+from structformer.corpus.site import whole_text
 from structformer.errors import UsageError
 from structformer.evaluation.judgements import read_judgements
 from structformer.models import BiEncoder, make_scratch_model
@@ -26,8 +26,7 @@ from structformer.models.registry import read_record
 from structformer.retrieval.indexing import build_index
 from structformer.retrieval.rankings.run_files import read_qrels, read_run
 from structformer.sampling import Samples
-from structformer.training.judged.candidates import JudgedCandidates
-from structformer.training.judged.development import judged_development
+from structformer.training.judged.development import JudgedCandidates, judged_development
 from structformer.training.judged.judging import development_score
 from structformer.training.report.logs import read_log
 

@@ -18,7 +18,7 @@ from structformer import sample, train
 from structformer.models.attention import AttentionWeights
 from structformer.models.scratch import make_scratch_model
 from structformer.sampling import SamplingOptions
-from structformer.sampling.task import Ground
+from structformer.sampling.tasks import Ground
 from structformer.sampling.word_sets import DocumentModel
 from structformer.training.recipes import training_options
 from structformer.training.report.logs import read_log

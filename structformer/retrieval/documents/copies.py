@@ -16,7 +16,7 @@ from structformer.formats.link_names import without_suffix
 from structformer.retrieval.documents.translations import name_digest
 from structformer.retrieval.documents.units import Unit, Units
 from structformer.storage.files import read_errors
-from structformer.text.version_marks import Order, version_of
+from structformer.text.id_marks import Order, version_of
 
 COPIES = "copies.npy"  # in an index, (documents,): for each document the one that stands for it and its copies
 ALIKE = 0.94  # share of the characters of two documents that stand in lines which both have

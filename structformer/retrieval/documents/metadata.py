@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from structformer.retrieval.documents.corpus_languages import LANGUAGE, language_names
 from structformer.retrieval.documents.document_filter import Mask
+from structformer.retrieval.documents.translations import LANGUAGE, language_names
 from structformer.retrieval.documents.units import IndexedDocument, IndexedDocuments
 from structformer.storage.files import bytes_digest, read_errors, read_only
 from structformer.storage.parquet import numbers

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from structformer.retrieval.documents.units import Unit, Units
 from structformer.storage.files import read_errors
-from structformer.text.version_marks import VERSION
+from structformer.text.id_marks import VERSION
 
 RELEASE_LOGS = "release-logs.npy"  # in an index, (documents,) bool
 _FEWEST = 2  # headings that name a version

@@ -28,8 +28,7 @@ from structformer.sampling import needs_attention
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.contrastive import LearningOptions, learn
-from structformer.static_encoder.encoder import FEATURES, KIND, VECTORS
-from structformer.static_encoder.starting_vectors import starting_vectors
+from structformer.static_encoder.encoder import FEATURES, KIND, VECTORS, starting_vectors
 from structformer.static_encoder.words import Features, Table, chosen_features
 from structformer.workspace import Workspace
 

@@ -16,17 +16,22 @@ from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.questions.even_sample import evenly_taken
-from structformer.retrieval.questions.pseudo_queries import ALL_SOURCES, SOURCES, PseudoQuery, draw_pseudo_queries
+from structformer.retrieval.questions.pseudo_queries import (
+    ALL_SOURCES,
+    SOURCES,
+    PseudoQuery,
+    draw_pseudo_queries,
+    evenly_taken,
+)
 from structformer.sampling import Samples, SamplingOptions, tasks
 from structformer.sampling.draw_examples import draw
 from structformer.sampling.neighbourhood import WordWeights
-from structformer.sampling.request import SampleRequest
+from structformer.sampling.sets import SampleRequest
 from structformer.static_encoder.contrastive import Pairs
 from structformer.static_encoder.words import Table, WordNumbers, stacked
 from structformer.storage.files import building_folder
+from structformer.text.passages import sentences
 from structformer.text.query_like import plain
-from structformer.text.sentence_splitting import sentences
 from structformer.workspace import Workspace
 
 PASSAGE = "passage"

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.retrieval.documents.units import IndexedDocuments
-from structformer.retrieval.questions.even_sample import evenly_taken
-from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery
+from structformer.retrieval.questions.pseudo_queries import OPENING, PseudoQuery, evenly_taken
 from structformer.retrieval.words.lexical import LexicalIndex
 
 _FOUND = 200  # units that have a lexical score

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from structformer.document import word_count
 from structformer.retrieval.rankings.ranking import Ranked, Ranking, top_k
-from structformer.text.version_marks import VERSION
+from structformer.text.id_marks import VERSION
 
 RRF_K = 60
 Floats = npt.NDArray[np.float64]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
-from structformer.models.base import BaseModel, resolve_base_model
-from structformer.models.chosen_base import chosen_base, chosen_query_model
+from structformer.models.base import BaseModel, chosen_base, chosen_query_model, resolve_base_model
 from structformer.models.kinds import RankerKind, imported, ranker_kind
 from structformer.models.onnx_encoder import torch_is_quicker, why_not
 from structformer.models.registry import PASSAGE_ENCODER, model_folder, read_record, trained_models

@@ -12,8 +12,7 @@ from typing import Any
 
 import tantivy
 
-from structformer.text.bm25 import idf, saturation
-from structformer.text.lexical_analysis import neighbours
+from structformer.text.lexical_analysis import idf, neighbours, saturation
 
 _PAIRS = 64  # that are asked for one by one
 _OTHERS = 0.1  # what a pair adds that is not a text's best

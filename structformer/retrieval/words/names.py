@@ -9,7 +9,7 @@ from itertools import chain, product
 import tantivy
 
 from structformer.retrieval.words.rows import EXACT, LONGEST_PHRASE, NAMES, Rows, all_of, either
-from structformer.text.version_marks import VERSION
+from structformer.text.id_marks import VERSION
 from structformer.text.words import LONGEST, RUN, WRITTEN, bare_words, cut_text, names_of, normal, spaced
 
 _JOINING = ("", "_", "-", ":", ".", "/", "::", "->")  # what words of a name are joined by

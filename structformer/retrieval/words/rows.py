@@ -19,15 +19,16 @@ from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.rankings.ranking import in_order
 from structformer.retrieval.words.lone_characters import LoneCharacters
 from structformer.storage.files import read_errors
-from structformer.text.bm25 import idf, saturation
 from structformer.text.lexical_analysis import (
     Analyzer,
     Cut,
     analyzer,
     analyzer_of,
     any_term_query,
+    idf,
     lone_characters,
     query_terms,
+    saturation,
     stemmed_words,
     weighed_terms,
 )

@@ -1,8 +1,14 @@
-"""Texts as batches of tokens: bucketed by length, padded to the longest of their batch, masked where asked."""
+"""Texts as batches of tokens: bucketed by length, padded to the longest of their batch, masked where asked. Coming
+chunks are prepared beside a GPU in other processes, since it waits for Python's lock otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import multiprocessing
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
@@ -10,8 +16,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import DataLoader, Dataset
 
-from structformer.models.length_batches import length_buckets
+from structformer.errors import StructformerError
+from structformer.models.first_tokens import length_buckets
 from structformer.sampling import Example
 from structformer.training.objectives.masked import IGNORED, Masker
 
@@ -20,6 +28,10 @@ Reading = tuple[torch.Tensor, torch.Tensor | None]
 
 # With torch.compile every shape is compiled once, so lengths are rounded up to few of them.
 COMPILED_MULTIPLE = 32
+Place = tuple[str, int]
+Chunk = tuple[int, int, Sequence[Place]]
+"""Step, number within the step, and what it learns from."""
+_PROCESSES, _AHEAD = 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +138,54 @@ class Prepared:
         """(real tokens, tokens with padding)."""
         masks = [batch.features["attention_mask"] for _, batch in self.all_batches]
         return sum(int(mask.sum()) for mask in masks), sum(mask.numel() for mask in masks)
+
+
+class Loader:
+    """The prepared chunks, in the order of the work. idle: seconds that its user waited."""
+
+    def __init__(self, work: Iterator[Chunk], prepare: Callable[..., Prepared], device: torch.device) -> None:
+        """prepare: called with what a chunk is."""
+        self.idle = 0.0
+        ahead: dict[str, Any] = {}
+        if device.type == "cuda" and "fork" in multiprocessing.get_all_start_methods():
+            # A fork has the Examples and the tokenizer without being sent them.
+            ahead = {"num_workers": _PROCESSES, "prefetch_factor": _AHEAD, "multiprocessing_context": "fork"}
+        chunks = _Chunks(prepare)
+        self._found = iter(
+            DataLoader(chunks, None, sampler=work, collate_fn=lambda found: found, worker_init_fn=_begun, **ahead)
+        )
+
+    def next(self) -> tuple[Sequence[Place], Prepared]:
+        """Return the next chunk. Raises what went wrong in preparing it."""
+        begun = time.monotonic()
+        step = next(self._found)
+        self.idle += time.monotonic() - begun
+        if isinstance(step, StructformerError):
+            raise step
+        places, prepared = step
+        return places, pickle.loads(prepared) if isinstance(prepared, bytes) else prepared
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        del self._found  # ends the processes
+
+
+class _Chunks(Dataset[Any]):
+    def __init__(self, prepare: Callable[..., Prepared]) -> None:
+        self._prepare = prepare
+
+    def __getitem__(self, chunk: Chunk) -> Any:
+        try:
+            prepared = self._prepare(*chunk)
+        except StructformerError as error:  # raised in a process, its message would hold a traceback
+            return error
+        # Sent as they are, tensors would take shared memory, of which a container has little.
+        in_process = torch.utils.data.get_worker_info() is not None
+        return chunk[2], pickle.dumps(prepared, pickle.HIGHEST_PROTOCOL) if in_process else prepared
+
+
+def _begun(number: int) -> None:
+    """A fork lacks the threads that tokenizers would wait for."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"

@@ -1,19 +1,116 @@
-"""Judged queries to choose a checkpoint by: documents of a run, or of BM25, to be put in order."""
+"""Judged queries to choose a checkpoint by, each with the candidate documents that a ranker puts in order, of a run or
+of BM25; and the score of that order.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
 
 from structformer.corpus import Corpus
-from structformer.corpus.whole_text import whole_text
+from structformer.corpus.site import whole_text
 from structformer.errors import UsageError
-from structformer.training.judged.candidates import JudgedCandidates, Run, candidate_documents
+from structformer.graph import ReferenceGraph
+from structformer.models.kinds import Ranker, ranker_kind
+from structformer.sampling import SamplingOptions
+from structformer.sampling.negatives import PassageTable, write_passages
+from structformer.training.judged.judging import RECIPROCAL, Floats, Ranks
 from structformer.workspace import Workspace
 
 Qrels = Mapping[str, Mapping[str, int]]
+Run = Mapping[str, Sequence[tuple[str, float]]]
+FIRST = 100  # documents of each query that are put in order, as in the papers
+_PASSAGES = 1000  # among which BM25's first documents are looked for
+
+_NOT_FOUND = 1_000_000  # the rank of what is not among the candidates
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCandidates:
+    """Chooses the checkpoint by MRR@10 of each query's candidates (Su et al., AAAI 2024), whatever the ranker."""
+
+    queries: list[str]
+    texts: list[str]
+    """The documents' texts, each once."""
+    candidates: list[list[int]]
+    """For each query, places in `texts`."""
+    relevant: list[frozenset[int]]
+    """The candidates of each query that are relevant."""
+    measure: ClassVar[str] = RECIPROCAL
+
+    @property
+    def weights(self) -> Floats:
+        """(queries,) each counts the same."""
+        return np.ones(len(self.queries))
+
+    @property
+    def groups(self) -> Ranks:
+        """(queries,) each by itself."""
+        return np.arange(len(self.queries), dtype=np.int64)
+
+    def given_ranks(self) -> Ranks:
+        """Return (queries,) the rank from 1 of each one's best relevant candidate in the order of the candidates."""
+        return np.array(
+            [
+                1 + next((at for at, place in enumerate(places) if place in relevant), _NOT_FOUND)
+                for places, relevant in zip(self.candidates, self.relevant, strict=True)
+            ],
+            np.int64,
+        )
+
+    def ranks(self, ranker: Ranker) -> Ranks:
+        """Return (queries,) the rank from 1 of each one's best relevant candidate; ties count against it."""
+        # A text that is a candidate of many queries is encoded once.
+        apart = None if ranker_kind(ranker.kind).joint else ranker.score_all(self.queries, self.texts)
+        ranks = np.full(len(self.queries), _NOT_FOUND, np.int64)
+        for number, (query, places, relevant) in enumerate(
+            zip(self.queries, self.candidates, self.relevant, strict=True)
+        ):
+            if relevant:
+                pairs = [query] * len(places), [self.texts[place] for place in places]
+                scores = ranker.score(*pairs) if apart is None else apart[number, places]
+                right = np.array([place in relevant for place in places])
+                ranks[number] = 1 + int((scores[~right] >= scores[right].max()).sum())
+        return ranks
+
+
+def candidate_documents(
+    workspace: Workspace, corpus: Corpus, queries: Mapping[str, str], numbers: Mapping[str, int], run: Run | None
+) -> dict[str, list[int]]:
+    """Return numbers of each query's candidates, best first: the first hundred of a run that the corpus has, or BM25's.
+    numbers: of documents by id. Raises UsageError if the corpus has none of the run's.
+    """
+    if run is None:
+        return _by_words(workspace, corpus, queries)
+    candidates = {
+        name: list(dict.fromkeys(numbers[document] for document, _ in run.get(name, ())[:FIRST] if document in numbers))
+        for name in queries
+    }
+    if not any(candidates.values()):
+        raise UsageError(
+            f"the run has none of {workspace}'s documents for any of these queries: are its query ids those of the "
+            "queries, and its document ids those of `structformer inspect`?"
+        )
+    return candidates
+
+
+def _by_words(workspace: Workspace, corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[int]]:
+    # tantivy's threads may still write while the folder goes.
+    with tempfile.TemporaryDirectory(prefix="structformer-", ignore_cleanup_errors=True) as folder:
+        passages = Path(folder) / "passages"
+        write_passages(corpus, passages, seed=0, held_out=0.0)
+        table = PassageTable(passages, ReferenceGraph.open(workspace, corpus), SamplingOptions())
+        return {
+            name: list(islice(dict.fromkeys(number for number, _, _ in table.search(text, _PASSAGES)), FIRST))
+            for name, text in queries.items()
+        }
 
 
 class DocumentTexts:

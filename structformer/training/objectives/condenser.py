@@ -14,7 +14,7 @@ from structformer.errors import ModelError, UsageError
 from structformer.models.sentence_modules import model_file
 from structformer.sampling import Example
 from structformer.training.data.batching import Prepared, Reading, TokenBatch, in_order
-from structformer.training.objectives.gathering import of_all
+from structformer.training.objectives.losses import of_all
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 from structformer.training.objectives.objectives import BiEncoderObjective, ObjectiveOptions, Teacher
 

@@ -1,6 +1,10 @@
-"""Losses over groups of pairs and over batches. Each gives one value per group or query; the loop weighs them."""
+"""Losses over groups of pairs and over batches. Each gives one value per group or query; the loop weighs them. Also
+what they take from elsewhere: a teacher's scores of pairs, and the rows of all processes that take a step together.
+"""
 
+import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,9 +12,13 @@ import torch
 from scipy.sparse import csr_array
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, log_softmax, relu
 
+from structformer.errors import ModelError
+from structformer.models.kinds import ranker_kind
+from structformer.models.registry import checked_model, read_record
 from structformer.sampling import Example
 from structformer.sampling.view import NEARLY_EQUAL, phrase, word_set
 from structformer.text.query_like import plain
+from structformer.workspace import Workspace
 
 
 def grouped(scores: torch.Tensor, group_sizes: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -130,3 +138,70 @@ def _nearly_equal_rows(words: Sequence[frozenset[str]], count: int) -> npt.NDArr
     held = csr_array((np.ones(len(columns), np.int32), columns, ends), shape=(len(words), max(1, len(known))))
     common = (held[:count] @ held.T).toarray()
     return np.asarray(common >= NEARLY_EQUAL * (sizes[:count, None] + sizes - common))
+
+
+class CrossEncoderTeacher:
+    """Returns (pairs,) float scores; scores are cached, 24 bytes per pair, so that later epochs cost nothing."""
+
+    def __init__(self, workspace: Workspace, name: str, device: torch.device) -> None:
+        """Raises ModelError on an unknown model, or one that is not a cross-encoder."""
+        record = read_record(workspace, name)
+        kind = ranker_kind(record.kind)
+        if not kind.joint:
+            raise ModelError(f"{name} is a {record.kind}; only a cross-encoder teaches")
+        self._ranker = kind.load(str(checked_model(workspace, name)))
+        self._ranker.model.to(device).eval()
+        self._known: dict[bytes, float] = {}
+
+    def __call__(self, queries: Sequence[str], documents: Sequence[str]) -> torch.Tensor:
+        keys = [
+            hashlib.blake2b(f"{query}\0{document}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            for query, document in zip(queries, documents, strict=True)
+        ]
+        missing = {key: number for number, key in enumerate(keys) if key not in self._known}
+        if missing:
+            with torch.autocast(self._ranker.model.device.type, enabled=False):
+                scores = self._ranker.score(
+                    [queries[number] for number in missing.values()], [documents[number] for number in missing.values()]
+                )
+            self._known.update(zip(missing, map(float, scores), strict=True))
+        return torch.tensor([self._known[key] for key in keys])
+
+
+def of_all(rows: torch.Tensor) -> torch.Tensor:
+    """Return the rows of all processes, in their order; each may have another number of them."""
+    return torch.cat(_parts(rows))
+
+
+def and_others(rows: torch.Tensor) -> torch.Tensor:
+    """Return a process's own rows and after them those of the others, in their order."""
+    parts = _parts(rows)
+    own = torch.distributed.get_rank()
+    return torch.cat([rows, *parts[:own], *parts[own + 1 :]])
+
+
+def _parts(rows: torch.Tensor) -> list[torch.Tensor]:
+    counts = _gathered(torch.tensor([len(rows)], device=rows.device))[:, 0].tolist()
+    padded = torch.cat([rows, rows.new_zeros(max(counts) - len(rows), *rows.shape[1:])])
+    return [part[:count] for part, count in zip(_gathered(padded), counts, strict=True)]
+
+
+def _gathered(rows: torch.Tensor) -> torch.Tensor:
+    gathered: torch.Tensor = _Gathered.apply(rows)  # type: ignore[no-untyped-call]
+    return gathered
+
+
+class _Gathered(torch.autograd.Function):
+    """(processes, ...): a tensor of each process, with the sum of their gradients: each has a part of the loss."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: torch.Tensor) -> torch.Tensor:
+        parts = [torch.empty_like(rows) for _ in range(torch.distributed.get_world_size())]
+        torch.distributed.all_gather(parts, rows.contiguous())
+        return torch.stack(parts)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        summed = gradient.contiguous()
+        torch.distributed.all_reduce(summed)
+        return summed[torch.distributed.get_rank()]

@@ -14,13 +14,12 @@ from structformer.models.cross_encoder import CrossEncoder
 from structformer.models.first_tokens import LONG_QUERY_TOKENS, QUERY_TOKENS
 from structformer.models.kinds import ranker_kind
 from structformer.models.losses import Takes
-from structformer.models.plain_tokenizer import Prompt
+from structformer.models.sentence_encoder import Prompt
 from structformer.models.sentence_modules import DOCUMENT, QUERY
 from structformer.sampling import Example
 from structformer.sampling.tasks import has_long_queries
 from structformer.training.data.batching import Batching, Prepared, Reading, TokenBatch, in_order, token_batches
-from structformer.training.objectives.gathering import and_others
-from structformer.training.objectives.losses import batch_documents, group_softmax, negatives_allowed
+from structformer.training.objectives.losses import and_others, batch_documents, group_softmax, negatives_allowed
 from structformer.training.objectives.masked import MASKED_SHARE, MaskedHead, Masker
 
 SCALE = 20.0  # cosines are multiplied by this before a softmax: a temperature of 0.05

@@ -22,12 +22,11 @@ from structformer.errors import ModelError
 from structformer.models.kinds import Ranker
 from structformer.sampling import Example
 from structformer.sampling.held_out import DevelopmentSet
-from structformer.training.data.batching import Prepared
+from structformer.training.data.batching import Chunk, Loader, Place, Prepared
 from structformer.training.data.example_order import ExampleOrder
-from structformer.training.data.loader import Chunk, Loader, Place
 from structformer.training.judged.judging import Judge, development_score, set_weights
 from structformer.training.objectives.objectives import Objective
-from structformer.training.options import TrainingOptions, TrainingPlan
+from structformer.training.options import TrainingOptions, TrainingPlan, learning_rate
 from structformer.training.report.reporting import ModelArithmetic, Reporter, StepReport, peak_of
 from structformer.training.run.checkpoint import (
     Checkpoints,
@@ -38,11 +37,9 @@ from structformer.training.run.checkpoint import (
     read_weights,
     set_state,
 )
-from structformer.training.run.gradients import Learning, learn
-from structformer.training.run.memory import memory_errors
+from structformer.training.run.memory import Learning, learn, memory_errors
 from structformer.training.run.option_defaults import ResolvedOptions
 from structformer.training.run.process_turns import Turns
-from structformer.training.schedule import learning_rate
 
 _MAX_GRADIENT_NORM = 1.0
 _SAVE_STEPS = 500  # between checkpoints, with several processes

@@ -20,9 +20,8 @@ from structformer.training.judged.judging import NDCG, Judge, Ranks, development
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.run.checkpoint import read_state
-from structformer.training.run.gradients import Learning, learn
 from structformer.training.run.loop import Ground, chunk_seed
-from structformer.training.run.memory import memory_errors, tried
+from structformer.training.run.memory import Learning, learn, memory_errors, tried
 from structformer.training.run.option_defaults import ResolvedOptions
 
 _MEASURED_STEPS = 5  # at most

@@ -16,8 +16,7 @@ from structformer.corpus import Corpus
 from structformer.errors import ModelError, UsageError
 from structformer.extras import require
 from structformer.models.attention import AttentionWeights
-from structformer.models.base import BaseModel
-from structformer.models.chosen_base import base_for
+from structformer.models.base import BaseModel, base_for
 from structformer.models.kinds import Ranker, ranker_kind
 from structformer.models.known_encoders import training_advice
 from structformer.models.scratch import make_scratch_model
@@ -25,11 +24,25 @@ from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
-from structformer.training.data.drawing import current_samples, nothing_to_learn, without_negatives
-from structformer.training.data.example_order import ExampleOrder, ExampleSource
-from structformer.training.judged.judging import Judge, Weights, ranks_on, set_weights, weights_of
+from structformer.training.data.example_order import (
+    ExampleOrder,
+    ExampleSource,
+    current_samples,
+    nothing_to_learn,
+    without_negatives,
+)
+from structformer.training.judged.judging import (
+    Judge,
+    Judging,
+    Weights,
+    choose,
+    ranks_on,
+    set_weights,
+    shares_to_try,
+    weights_of,
+)
+from structformer.training.objectives.losses import CrossEncoderTeacher
 from structformer.training.objectives.objectives import Objective
-from structformer.training.objectives.teacher import CrossEncoderTeacher
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.report.reporting import Reporter
 from structformer.training.request import RunMode, Source
@@ -44,12 +57,10 @@ from structformer.training.run.option_defaults import (
     make_objective,
     resolve,
 )
-from structformer.training.run.option_rules import refuse_meaningless
+from structformer.training.run.option_rules import begun_with, refuse_meaningless, write_options
 from structformer.training.run.planning import Measured, make_plan, measure, planned_before
 from structformer.training.run.process_turns import Turns
 from structformer.training.run.saving import save_model
-from structformer.training.run.unfinished import begun_with, write_options
-from structformer.training.run.weight_mixing import Judging, choose, shares_to_try
 from structformer.workspace import Workspace
 
 _SAVING_SECONDS = 3.0

@@ -1,18 +1,23 @@
-"""`dense`: cosines of vectors; `hybrid`: these and words; `dense-fusion`: vectors for units found otherwise."""
+"""The stages of search pipelines.
+
+`lexical`: BM25 over title, path, text and anchor texts of incoming links; or over whole documents. `dense`: cosines of
+vectors; `hybrid`: these and words; `dense-fusion`: vectors for units found otherwise. `rerank`: the first k in the
+order of any ranker's scores; and the helpers for every stage that scores again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from structformer.corpus.site import CHARACTERS, with_address
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.release_logs import ASKS_FOR_CHANGES
-from structformer.retrieval.opened import OpenedIndex
-from structformer.retrieval.rankings.doubt import likely_right
+from structformer.retrieval.opened import DOCUMENTS, SECTIONS, WHOLE, OpenedIndex
+from structformer.retrieval.rankings.doubt import likely_by_words, likely_right
 from structformer.retrieval.rankings.hybrid_score import (
     PARTS,
     RELEASE_LOG,
@@ -29,7 +34,47 @@ if TYPE_CHECKING:
     from structformer.retrieval.vectors.dense import DenseIndex
 
 _RRF = "rrf"
+_TOKENS = "tokens"
+_CHOICES = {"weights": (STANDARDISED, _RRF), "look": (_TOKENS, "none")}
+OF = {"of": (SECTIONS, DOCUMENTS)}
+_DESCRIBED = 20  # documents
 Vector = npt.NDArray[np.float32]
+
+
+def _lexical(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    for ranking in rankings:
+        ranked = opened.lexical.search(ranking.query, stage.k, documents)
+        if stage.option("of") == DOCUMENTS:
+            ranked = _of_documents(opened, ranking.query, stage.k, ranked, documents)
+        ranking.add(stage.name, ranked)
+
+
+def _likely(opened: OpenedIndex, stage: Stage, ranking: Ranking) -> float | None:
+    if stage.option("of") == DOCUMENTS:
+        return None
+    share = opened.lexical.share(ranking.query, *ranking.ranked[0]) if ranking.ranked else 0.0
+    return None if share is None else likely_by_words(share, ranking.query)
+
+
+def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, documents: Collection[int] | None) -> Ranked:
+    """Return documents by the BM25 of their whole texts, each as its best unit, or its first where none was found."""
+    best: dict[int, int] = {}
+    for unit, _ in units:
+        best.setdefault(int(opened.owners[unit]), unit)
+    return [
+        (best.get(document, opened.units_of(document)[0]), score)
+        for document, score in opened.lexical.search_documents(query, k, documents)
+    ]
+
+
+LEXICAL = StageKind(
+    "lexical",
+    _lexical,
+    finds=True,
+    options={"k": 200, "of": SECTIONS},
+    choices=OF,
+    likely=_likely,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +233,6 @@ def _weighed(
     return ranked
 
 
-_DESCRIBED = 20  # documents
-_TOKENS = "tokens"
-_CHOICES = {"weights": (STANDARDISED, _RRF), "look": (_TOKENS, "none")}
 DENSE = StageKind("dense", _dense, finds=True, options={"k": 200}, model=DEFAULT, vectors=True)
 HYBRID = StageKind(
     "hybrid",
@@ -203,3 +245,80 @@ HYBRID = StageKind(
     fuses=True,
 )
 DENSE_FUSION = replace(HYBRID, name="dense-fusion", run=_fusion, finds=False)
+
+
+def rescore(
+    ranking: Ranking,
+    stage: Stage,
+    scores: Callable[[str, list[int]], Sequence[float]],
+    opened: OpenedIndex | None = None,
+) -> None:
+    """Put the first k units in the order of `scores(query, units)`, then the rest below them in their own order.
+    opened: given by a stage that may score documents, which then takes the units of the first k documents.
+    """
+    head, tail = ranking.ranked[: stage.k], ranking.ranked[stage.k :]
+    if opened is not None and stage.option("of") == DOCUMENTS:
+        head, tail = _first_documents(opened, ranking.ranked, stage.k)
+    if not head:
+        ranking.add(stage.name, [])
+        return
+    units = [unit for unit, _ in head]
+    ordered = in_order(zip(units, scores(ranking.query, units), strict=True))
+    ranking.add(stage.name, append_tail(ordered, tail))
+
+
+def _first_documents(opened: OpenedIndex, ranked: Ranked, k: int) -> tuple[Ranked, Ranked]:
+    """Return (the units of the first k documents, those of the others)."""
+    owners = opened.owners[[unit for unit, _ in ranked]].tolist() if ranked else []
+    first = set(list(dict.fromkeys(owners))[:k])
+    parts: tuple[Ranked, Ranked] = ([], [])
+    for each, owner in zip(ranked, owners, strict=True):
+        parts[owner not in first].append(each)
+    return parts
+
+
+def texts_of(
+    opened: OpenedIndex, units: Sequence[int], of: str, whole: Callable[[OpenedIndex, int], str] | None = None
+) -> tuple[list[str], list[int]]:
+    """(what is scored, for each unit which of it): the units' own texts, or those of their documents, each once. whole:
+    what is read of a document; all of its text.
+    """
+    if of != DOCUMENTS:
+        return opened.units.ranker_texts(units), list(range(len(units)))
+    owners = [int(opened.owners[unit]) for unit in units]
+    places = {document: place for place, document in enumerate(dict.fromkeys(owners))}
+    read = whole or (lambda opened, document: opened.document_text(document, WHOLE))
+    return [read(opened, document) for document in places], [places[owner] for owner in owners]
+
+
+def _as_rankers_read(opened: OpenedIndex, document: int) -> str:
+    """Return a document's title, address and text, as rankers were trained on it."""
+    row = opened.documents[document]
+    return with_address(opened.document_text(document, CHARACTERS), row.title, str(row.values().get("url") or ""))
+
+
+def _rerank(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documents: Collection[int] | None) -> None:
+    ranker = opened.reranker(stage.model)
+
+    def scores(query: str, units: list[int]) -> list[float]:
+        texts, places = texts_of(opened, units, str(stage.option("of")), _as_rankers_read)
+        texts = [text[:CHARACTERS] for text in texts]
+        scores = ranker.score([query] * len(texts), texts)
+        return [float(scores[place]) for place in places]
+
+    for ranking in rankings:
+        rescore(ranking, stage, scores, opened)
+
+
+RERANK = StageKind(
+    "rerank",
+    _rerank,
+    finds=False,
+    options={"k": 50, "of": SECTIONS},
+    model="cross-encoder",
+    choices=OF,
+    needs=lambda opened, stage: opened.reranker(stage.model),
+    ranks=True,
+)
+
+BUILT_IN = (LEXICAL, DENSE, HYBRID, DENSE_FUSION, RERANK)
