@@ -9,20 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli import common
 from structformer.cli.brief import BriefCommand
-from structformer.cli.common import (
-    Number,
-    Output,
-    OutputPath,
-    common_options,
-    default_option,
-    path_option,
-    printable,
-    save_config,
-    several_option,
-    table,
-    with_options,
-)
 from structformer.cli.search import fresh_index, stale_option
 from structformer.workspace import Workspace, check_folder
 
@@ -38,17 +26,17 @@ _MEASURES, _OF_BEIR = "nDCG@10,RR@10,Success@1", "nDCG@10,R@100"
 
 def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """--queries, --qrels, --beir and --dataset: where judged queries come from."""
-    return with_options(
+    return common.with_options(
         function,
-        path_option("--queries", "Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."),
-        path_option("--qrels", "Judgements: BEIR's or TREC's lines. Documents are named by their ids."),
-        path_option(
+        common.path_option("--queries", "Queries: BEIR JSON lines, TREC topics, or lines of id, tab, text."),
+        common.path_option("--qrels", "Judgements: BEIR's or TREC's lines. Documents are named by their ids."),
+        common.path_option(
             "--beir",
             "A BEIR folder: queries.jsonl and qrels/test.tsv (or qrels.tsv); or a BEIR name or id of ir_datasets; or a "
             "ConTEB folder: documents and queries in Parquet files.",
         ),
         click.option("--dataset", metavar="ID", help="Queries and qrels of an ir_datasets id."),
-        default_option(
+        common.default_option(
             "--topic-parts", "title", "Parts of TREC topics to ask: title, desc, narr, comma-separated.", metavar="LIST"
         ),
     )
@@ -65,14 +53,14 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Without judgements: openings, titles, paths and link sentences of held-out documents.",
 )
-@several_option(
+@common.several_option(
     "--pipeline",
     "SPEC",
     "A pipeline to compare, or a TOML file of one; may be repeated.  [default: all]",
     name="pipelines",
 )
-@path_option("--run", "A TREC run file to compare; may be repeated.", name="runs", multiple=True)
-@several_option("--against", "SPEC", "A pipeline that all others are tested against; may be repeated.")
+@common.path_option("--run", "A TREC run file to compare; may be repeated.", name="runs", multiple=True)
+@common.several_option("--against", "SPEC", "A pipeline that all others are tested against; may be repeated.")
 @click.option("--diff", nargs=2, metavar="A B", help="Show where B (a label or pipeline) wins and loses against A.")
 @click.option(
     "--measures",
@@ -82,28 +70,28 @@ def judged_option(function: Callable[..., Any]) -> Callable[..., Any]:
     "--name",
     help="The evaluation's name: runs and reports go to WORKSPACE/evaluation/NAME.  [default: the date and time]",
 )
-@several_option(
+@common.several_option(
     "--at-least",
     "BOUND",
     "Fail (exit code 1) if the first measure's mean is lower: 0.7; or another's: RR@10>=0.6. May be repeated.",
 )
-@path_option(
+@common.path_option(
     "--no-worse-than",
     "Fail (exit code 1) if the search is worse than this earlier TREC run: significantly (p < 0.05), or by "
     "more than --tolerance.",
     metavar="RUN",
 )
-@default_option(
+@common.default_option(
     "--tolerance",
     0.05,
     "With --no-worse-than: how much lower the first measure may be when the difference is not significant.",
-    type=Number(0, 1),
+    type=common.Number(0, 1),
 )
-@click.option("--output", "folder", type=OutputPath(), help="Another folder for runs and reports.")
+@click.option("--output", "folder", type=common.OutputPath(), help="Another folder for runs and reports.")
 @click.option("--force", is_flag=True, help="Overwrite an earlier evaluation of the same name or folder.")
-@default_option("--seed", 0, "Seed for the randomization test.", type=int)
+@common.default_option("--seed", 0, "Seed for the randomization test.", type=int)
 @partial(stale_option, default="refuse")
-@common_options
+@common.common_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -119,7 +107,7 @@ def command(
     force: bool,
     if_stale: str,
     workspace: Path,
-    out: Output,
+    out: common.Output,
     **compared: Any,
 ) -> int:
     """Compare pipelines: BM25, untrained and trained, dense and hybrid, with significance tests.
@@ -159,14 +147,14 @@ def command(
             force=force,
             progress=progress,
             say=out.note,
-            beside=lambda at: save_config(ctx, at),
+            beside=lambda at: common.save_config(ctx, at),
         )
     out.json(made.as_dict())
     _show_report(out, made, "the first --pipeline" if request.pipelines else "what `search` uses")
     return 0 if made.passed else 1
 
 
-def read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
+def read_beir(out: common.Output, beir: Path, workspace: Workspace) -> None:
     """Read and index the documents of a BEIR folder or data set."""
     from structformer.evaluation.judgements import beir_dataset, conteb_documents, is_conteb
     from structformer.ingestion import ingest
@@ -184,7 +172,7 @@ def read_beir(out: Output, beir: Path, workspace: Workspace) -> None:
         build_index(workspace, progress=progress, say=out.note)
 
 
-def _show_report(out: Output, made: Report, why: str) -> None:
+def _show_report(out: common.Output, made: Report, why: str) -> None:
     """Say what an evaluation came to. why: how the pipeline that is checked was chosen."""
     for result in made.results:
         out.result(show(result))
@@ -198,14 +186,14 @@ def _show_report(out: Output, made: Report, why: str) -> None:
     ):
         if listed:
             more = " ..." if len(listed) > _LISTED else ""
-            out.note(f"{len(listed)} {what}: {printable(', '.join(listed[:_LISTED]))}{more}")
+            out.note(f"{len(listed)} {what}: {common.printable(', '.join(listed[:_LISTED]))}{more}")
     for result in made.results:
         if left_out := len(result.own_documents):
             out.note(f"documents left out since they have the query's id, as in BEIR: {left_out}")
     out.say(f"runs and reports: {made.folder / 'report.html'}")
     for title, label, check in made.checks:
         of = f"{title}: " if len(made.results) > 1 else ""
-        out.result(printable(f"{'passed' if check.passed else 'failed'}: {of}{label} ({why}): {check.summary}"))
+        out.result(common.printable(f"{'passed' if check.passed else 'failed'}: {of}{label} ({why}): {check.summary}"))
 
 
 def judged(
@@ -249,7 +237,7 @@ def show(result: Evaluation) -> str:
                 [f"{row.against[name][0]:+.3f}", f"{row.against[name][1]:.4f}"] if name in row.against else ["", ""]
             )
         rows.append(cells)
-    return f"{result.title}: {result.queries} queries\n{table(head, rows)}\n{result.note()}\n"
+    return f"{result.title}: {result.queries} queries\n{common.table(head, rows)}\n{result.note()}\n"
 
 
 def _show_difference(compared: Difference, texts: dict[str, str]) -> str:
@@ -266,7 +254,7 @@ def _show_difference(compared: Difference, texts: dict[str, str]) -> str:
                 )
             lines.append(f"    first before: {each.tops[0]}  {_short(texts.get(each.tops[0], ''))}")
             lines.append(f"    first now:    {each.tops[1]}  {_short(texts.get(each.tops[1], ''))}")
-    return printable("\n".join(lines)) + "\n"
+    return common.printable("\n".join(lines)) + "\n"
 
 
 def _short(text: str) -> str:

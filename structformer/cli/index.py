@@ -8,33 +8,25 @@ from typing import Any
 
 import click
 
-from structformer.cli.common import (
-    PROGRESS_LINES,
-    Output,
-    common_options,
-    default_option,
-    part_option,
-    save_config,
-    say_part,
-    several_option,
-    threads_option,
-)
+from structformer.cli import common
 from structformer.workspace import Workspace
 
 
 @click.command("index")
-@several_option(
+@common.several_option(
     "--encoder",
     "NAME",
     "structure (learned from the corpus here), a trained bi-encoder, base (untrained), or none; may be repeated.  "
     "[default: structure, and the trained one where held-out questions show no loss, else base if it is here]",
     name="encoders",
 )
-@default_option("--language", "auto", "Language of the stemmer for words; auto: that of most documents, else en.")
-@default_option(
+@common.default_option(
+    "--language", "auto", "Language of the stemmer for words; auto: that of most documents, else en."
+)
+@common.default_option(
     "--vector-bits", 32, "Bits of each number in a vector; 16 takes half the space.", type=click.Choice([16, 32])
 )
-@default_option(
+@common.default_option(
     "--nearest",
     "auto",
     "Search all vectors, or an approximate index of them; auto: approximate from half a million passages on, "
@@ -54,12 +46,18 @@ from structformer.workspace import Workspace
     default="",
     help="A smaller encoder for queries, which shares the vector space of --base-model; auto: none.",
 )
-@part_option
-@threads_option
-@common_options
+@common.part_option
+@common.threads_option
+@common.common_options
 @click.pass_context
 def command(
-    ctx: click.Context, /, encoders: tuple[str, ...], part: str | None, workspace: Path, out: Output, **request: Any
+    ctx: click.Context,
+    /,
+    encoders: tuple[str, ...],
+    part: str | None,
+    workspace: Path,
+    out: common.Output,
+    **request: Any,
 ) -> int:
     """Index the corpus's sections for search by words (BM25) and by meaning.
 
@@ -77,13 +75,13 @@ def command(
         if part is not None:
             chosen = Part.parse(part)
             encoded = index_part(chosen, workspace, **request, progress=progress)
-            return say_part(out, chosen, f"{encoded} texts encoded", workspace)
+            return common.say_part(out, chosen, f"{encoded} texts encoded", workspace)
         manifest = build_index(workspace, **request, progress=progress, say=lambda message: None)
     show_index(ctx, out, manifest, workspace)
     return 0
 
 
-def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) -> None:
+def _choose_encoder(out: common.Output, request: dict[str, Any], workspace: Workspace) -> None:
     """Name the base, and warn before minutes of work if it does not read the documents; `up` warns by itself."""
     from structformer.corpus import Corpus
     from structformer.models.known_encoders import another_encoder
@@ -95,18 +93,18 @@ def _choose_encoder(out: Output, request: dict[str, Any], workspace: Workspace) 
     encoders = encoders_to_index(workspace) if request["encoders"] is None else request["encoders"]
     command = another_encoder("index", workspace)
     advice = encoders_advice(workspace, corpus, encoders, command, request["language"])
-    if advice and PROGRESS_LINES not in os.environ:
+    if advice and common.PROGRESS_LINES not in os.environ:
         out.note(advice)
 
 
-def show_index(ctx: click.Context, out: Output, manifest: dict[str, Any], workspace: Path) -> None:
+def show_index(ctx: click.Context, out: common.Output, manifest: dict[str, Any], workspace: Path) -> None:
     """Say what was indexed."""
     from structformer.corpus import Corpus
     from structformer.models.base import pretrained_offer
     from structformer.retrieval.curated import FILE, curated_file, read_curated, unused_files
     from structformer.retrieval.vectors.encoder_names import STRUCTURE
 
-    save_config(ctx, Workspace(workspace).folder("index"))
+    common.save_config(ctx, Workspace(workspace).folder("index"))
     out.json(manifest)
     vectors = ", ".join(manifest["encoders"])
     out.result(

@@ -13,21 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli import common
 from structformer.cli.brief import BriefCommand
-from structformer.cli.common import (
-    Number,
-    Output,
-    common_options,
-    default_option,
-    engine_option,
-    part_option,
-    path_option,
-    printable,
-    read_option_file,
-    save_config,
-    say_part,
-    several_option,
-)
 from structformer.errors import UsageError
 from structformer.formats.file_names import fields_hint, unread_hint
 from structformer.ingestion.sources import SourceKind, kind_of, source_kinds
@@ -76,14 +63,20 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "--format", "format_", metavar="NAME", help="Read files as this format only.  [default: detected, file by file]"
 )
 @click.option("--workers", type=click.IntRange(1), help="Reader processes.  [default: at most one per core]")
-@engine_option
-@default_option("--max-file-mb", 32.0, "Skip larger files.", type=Number(0, 1e9, min_open=True))
-@default_option("--timeout", 60.0, "Seconds of CPU time for one file, at most.", type=Number(0, 1e9, min_open=True))
-@several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
-@several_option("--exclude", "GLOB", "Skip files and folders that match, even if pages include them; may be repeated.")
-@default_option("--gitignore/--no-gitignore", True, "Skip what .gitignore files name.")
-@path_option("--theme", "What is content on your own site, its order, your LaTeX commands, in TOML (docs/formats.md).")
-@path_option("--mapping", "A TOML mapping for your own XML vocabulary (see inspect --suggest-mapping).")
+@common.engine_option
+@common.default_option("--max-file-mb", 32.0, "Skip larger files.", type=common.Number(0, 1e9, min_open=True))
+@common.default_option(
+    "--timeout", 60.0, "Seconds of CPU time for one file, at most.", type=common.Number(0, 1e9, min_open=True)
+)
+@common.several_option("--include", "GLOB", "Read only files that match, as in .gitignore; may be repeated.")
+@common.several_option(
+    "--exclude", "GLOB", "Skip files and folders that match, even if pages include them; may be repeated."
+)
+@common.default_option("--gitignore/--no-gitignore", True, "Skip what .gitignore files name.")
+@common.path_option(
+    "--theme", "What is content on your own site, its order, your LaTeX commands, in TOML (docs/formats.md)."
+)
+@common.path_option("--mapping", "A TOML mapping for your own XML vocabulary (see inspect --suggest-mapping).")
 @click.option(
     "--option", "-O", "options", multiple=True, metavar="KEY=VALUE", help="An option of a format (docs/formats.md)."
 )
@@ -102,8 +95,8 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
     "[default: folder, or what the folder says]",
 )
 @click.option("--fresh", is_flag=True, help="Read everything again, also what has not changed.")
-@part_option
-@common_options
+@common.part_option
+@common.common_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -131,7 +124,7 @@ def command(
     fresh: bool,
     part: str | None,
     workspace: Path,
-    out: Output,
+    out: common.Output,
     **of_sources: Any,
 ) -> int:
     """Read the documents under each PATH (a folder or a file) into the workspace's corpus and reference graph.
@@ -216,24 +209,26 @@ def command(
             _fetch(out, kind, address, place, of_sources)
 
     def slow(path: str, seconds: float) -> None:
-        out.note(f"reading {printable(path)}: {seconds:.0f} s so far")
+        out.note(f"reading {common.printable(path)}: {seconds:.0f} s so far")
 
     if chosen is not None:
         with out.stages() as progress:
             made = ingest_part(chosen, request, place, Execution(workers, engine, fresh, progress, slow))
-        return say_part(out, chosen, f"{made} shards made", workspace)
+        return common.say_part(out, chosen, f"{made} shards made", workspace)
     with out.stages() as progress:
         report = build_corpus(request, place, Execution(workers, engine, fresh, progress, slow))
     return show_report(ctx, out, report, workspace, only=format_)
 
 
-def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace: Path, *, only: str | None) -> int:
+def show_report(
+    ctx: click.Context, out: common.Output, report: IngestReport, workspace: Path, *, only: str | None
+) -> int:
     """Say what an ingest has read. only: the one format that was asked for."""
     from structformer.graph import internal_links
     from structformer.ingestion.report import OUTSIDE
 
     reports = Workspace(workspace).reports
-    save_config(ctx, reports)
+    common.save_config(ctx, reports)
     out.json(report.as_dict())
     # Inclusions that lie outside are one line together, below.
     alike: dict[Any, list[tuple[str, str]]] = {}
@@ -246,7 +241,7 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     for (path, message), *others in list(alike.values())[: None if out.verbose else _SHOWN]:
         shown += [(path, message), *others]
         also = f" (as {len(others)} more file{'s' * (len(others) > 1)})" if others else ""
-        out.note(f"{printable(path)}: {printable(message)}{also}")
+        out.note(f"{common.printable(path)}: {common.printable(message)}{also}")
     if (left := report.message_count - len(shown) - (0 if out.verbose else report.not_followed)) > 0:
         out.note(f"... {left} more in {reports / 'report.jsonl'}")
     if report.not_followed:
@@ -261,8 +256,8 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
         files = "1 file" if report.parsed == 1 else f"{report.parsed} files"
         out.result(f"{files} read, {report.unchanged} unchanged since the last time")
     if report.ignored:
-        common = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
-        out.result(f"{report.ignored} other files {'are not ' + only if only else 'skipped'} ({common})")
+        most = ", ".join(f"{count} {suffix}" for suffix, count in report.ignored_suffixes.most_common(4))
+        out.result(f"{report.ignored} other files {'are not ' + only if only else 'skipped'} ({most})")
         _hint(out, report, only)
     inside, nowhere = internal_links(report.links)
     outside, to_files = (sum(counts[each] for counts in report.links.values()) for each in ("external", "file"))
@@ -273,14 +268,16 @@ def show_report(ctx: click.Context, out: Output, report: IngestReport, workspace
     if report.lossy_files:
         files = "1 file" if report.lossy_files == 1 else f"{report.lossy_files} files"
         path, message = report.lossy[0]
-        out.note(f"{files} may have been read in part; most of all {printable(path)}: {printable(message)}")
+        out.note(
+            f"{files} may have been read in part; most of all {common.printable(path)}: {common.printable(message)}"
+        )
     _say_site(out, report.site, report.settings_above)
     out.say(f"report: {reports / 'report.html'}")
     out.say(f"\nnext: structformer index -w {workspace}    (or look: structformer inspect -w {workspace} --tree)")
     return 0
 
 
-def _say_outside(out: Output, report: IngestReport, workspace: Workspace) -> None:
+def _say_outside(out: common.Output, report: IngestReport, workspace: Workspace) -> None:
     """Count the inclusions that lie outside of what was read, name the first, and offer the command that reads them."""
     from structformer.ingestion.report import OUTSIDE
 
@@ -292,19 +289,21 @@ def _say_outside(out: Output, report: IngestReport, workspace: Workspace) -> Non
         read = Path(sources[0].path).resolve()
         above = read.parents[min(len(read.parents), max(name.count("../") for name in names)) - 1]
         cure = f"; to read both: structformer ingest {above} --include '{read.relative_to(above).as_posix()}/'"
-    first = f", as {printable(names[0])}" if names else ""
+    first = f", as {common.printable(names[0])}" if names else ""
     count = f"{report.not_followed} inclusion{'' if report.not_followed == 1 else 's'}"
     out.note(f"{count} not followed: outside of the folder{first}{cure}")
 
 
-def _hint(out: Output, report: IngestReport, only: str | None) -> None:
+def _hint(out: common.Output, report: IngestReport, only: str | None) -> None:
     """Say what would read files that were not read."""
     for suffix, count in report.ignored_suffixes.most_common() if only is None else ():
         if hint := unread_hint(suffix) or (fields_hint(suffix) if count > report.documents else ""):
             out.note(f"{count} {suffix} not read: {hint}")
 
 
-def _nothing(out: Output, report: IngestReport, reported: Collection[str], reports: Path, *, only: str | None) -> int:
+def _nothing(
+    out: common.Output, report: IngestReport, reported: Collection[str], reports: Path, *, only: str | None
+) -> int:
     """Say that no document was found, why, and what was looked for. reported: files already named."""
     _name(out, report.account, reported)
     _hint(out, report, only)
@@ -320,16 +319,16 @@ def _nothing(out: Output, report: IngestReport, reported: Collection[str], repor
     return 1
 
 
-def _name(out: Output, account: Account, reported: Collection[str] = ()) -> None:
+def _name(out: common.Output, account: Account, reported: Collection[str] = ()) -> None:
     """Name the first files of each kind that is not a document, but for those already reported."""
     counts: Counter[str] = Counter()
     for file in account.named:
         counts[file.fate] += 1
         if file.path not in reported and (out.verbose or counts[file.fate] <= _NAMED):
-            out.note(f"{printable(file.path)}: {printable(file.why)}")
+            out.note(f"{common.printable(file.path)}: {common.printable(file.why)}")
 
 
-def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
+def _say_site(out: common.Output, site: Site, above: Sequence[str]) -> None:
     """Say where the pages are read and what says so, and name what else was read above the PATHs to find that out."""
     from structformer.corpus.site import GIVEN
 
@@ -341,7 +340,7 @@ def _say_site(out: Output, site: Site, above: Sequence[str]) -> None:
         out.note(f"no site address in {', '.join(others)}")
 
 
-def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
+def _dry_run(out: common.Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
     from structformer.ingestion.ingesting import site_of
     from structformer.ingestion.report import Account, of_ignored, of_surveyed
@@ -356,12 +355,12 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     read = [file for file in files if file.is_read]
     shown = read if out.verbose else read[:_SHOWN]
     for file in shown:
-        out.result(f"{printable(file.path)}: {file.format} ({file.why})")
+        out.result(f"{common.printable(file.path)}: {file.format} ({file.why})")
     if len(read) > len(shown):
         out.result(f"... {len(read) - len(shown)} more; --verbose shows all")
     for file in files:
         if not file.is_read:
-            out.note(f"{printable(file.path)}: {printable(file.problem or file.place)}")
+            out.note(f"{common.printable(file.path)}: {common.printable(file.problem or file.place)}")
     for suffix, count in ignored.suffixes.most_common():
         hint = unread_hint(suffix)
         out.result(f"not read: {count} {suffix}" + (f" ({hint})" if hint else ""))
@@ -386,18 +385,18 @@ def _dry_run(out: Output, request: IngestRequest, workspace: Workspace) -> int:
     return 0 if read else 1
 
 
-def _fetch(out: Output, kind: SourceKind, address: str, workspace: Workspace, values: Mapping[str, Any]) -> None:
+def _fetch(out: common.Output, kind: SourceKind, address: str, workspace: Workspace, values: Mapping[str, Any]) -> None:
     """Fetch what a PATH names, and say what came of it."""
     with workspace.writing("structformer ingest"), out.stages() as progress:
         fetched = kind.fetch(address, workspace, values, progress)
     shown = fetched.problems if out.verbose else fetched.problems[:_SHOWN]
     for page, why in shown:
-        out.note(f"{printable(page)}: {printable(why)}")
+        out.note(f"{common.printable(page)}: {common.printable(why)}")
     if len(fetched.problems) > len(shown):
         out.note(f"... {len(fetched.problems) - len(shown)} more; --verbose shows them")
     if fetched.remark:
-        out.note(f"{printable(address)}: {fetched.remark}")
-    out.result(f"{printable(address)}: {fetched.summary}")
+        out.note(f"{common.printable(address)}: {fetched.remark}")
+    out.result(f"{common.printable(address)}: {fetched.summary}")
 
 
 def _options(given: tuple[str, ...], **files: Path | None) -> dict[str, str]:
@@ -410,7 +409,7 @@ def _options(given: tuple[str, ...], **files: Path | None) -> dict[str, str]:
         options[key.strip()] = value.strip()
     for name, path in files.items():
         if path is not None:
-            options[name] = read_option_file(name, path)
+            options[name] = common.read_option_file(name, path)
             try:
                 load_plugins().check_options({name: options[name]})
             except UsageError as error:

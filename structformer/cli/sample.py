@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli import common
 from structformer.cli.brief import BriefCommand, completed
-from structformer.cli.common import (
-    Number,
-    Output,
-    common_options,
-    default_option,
-    engine_option,
-    part_option,
-    printable,
-    save_config,
-    say_part,
-    several_option,
-    table,
-)
 from structformer.text.field_docs import field_docs
 
 if TYPE_CHECKING:
@@ -64,7 +52,7 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 @click.option("--draws", type=click.IntRange(1), help=_DOCS["draws"].help)
 @click.option(
     "--held-out",
-    type=Number(0, 0.9),
+    type=common.Number(0, 0.9),
     help="Share of documents held out for evaluation.  [default: 0.1, less in big corpora]",
 )
 @click.option(
@@ -73,7 +61,7 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
     help=_DOCS["negatives_from"].help,
 )
 @click.option("--compat", type=click.Choice(["paper", "released-code"]), help=_DOCS["compat"].help)
-@default_option("--attention-model", "auto", "HARP's and B-PROP's tasks: the model whose attention draws words.")
+@common.default_option("--attention-model", "auto", "HARP's and B-PROP's tasks: the model whose attention draws words.")
 @click.option(
     "--llm",
     metavar="URL",
@@ -83,14 +71,16 @@ def listed_tasks() -> dict[str, list[tuple[str, str]]]:
 @click.option("--llm-model", metavar="NAME", help="With --llm: which of its models.  [default: the only one]")
 @click.option("--max-requests", type=click.IntRange(1), help="With --llm: sections to send, at most.  [default: 1000]")
 @click.option("--at-once", type=click.IntRange(1), help="With --llm: requests at the same time.  [default: 4]")
-@click.option("--patience", type=Number(1), help="With --llm: stop after this many seconds of silence.  [default: 300]")
-@several_option("--path", "GLOB", "With --llm: send only documents with these ids.", name="paths")
-@several_option("--where", "KEY=VALUE", "With --llm: send only documents with this metadata.", name="settings")
+@click.option(
+    "--patience", type=common.Number(1), help="With --llm: stop after this many seconds of silence.  [default: 300]"
+)
+@common.several_option("--path", "GLOB", "With --llm: send only documents with these ids.", name="paths")
+@common.several_option("--where", "KEY=VALUE", "With --llm: send only documents with this metadata.", name="settings")
 @click.option("--workers", type=click.IntRange(1), help="Worker processes.  [default: by size, at most all cores]")
-@engine_option
+@common.engine_option
 @click.option("--seed", type=int, default=0, show_default=True)
-@part_option
-@common_options
+@common.part_option
+@common.common_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -105,7 +95,7 @@ def command(
     seed: int,
     part: str | None,
     workspace: Path,
-    out: Output,
+    out: common.Output,
     **given: Any,
 ) -> int:
     """Draw training Examples, groups of query-document pairs, from the corpus's trees and its reference graph.
@@ -146,33 +136,37 @@ def command(
         with out.progress("sampling") as progress:
             whole = sample_part(own, request, workspace, workers=workers, engine=engine, progress=progress)
         done = "its Examples are drawn" if whole else "its page texts are there, those of other parts are not yet"
-        return say_part(out, own, done, workspace, again=not whole)
+        return common.say_part(out, own, done, workspace, again=not whole)
     with out.progress("sampling") as progress:
         samples = draw_samples(request, workspace, workers=workers, engine=engine, progress=progress)
     show_samples(ctx, out, samples, workspace, show)
     return 0
 
 
-def show_samples(ctx: click.Context, out: Output, samples: Samples, workspace: Path, show: int = 0) -> None:
+def show_samples(ctx: click.Context, out: common.Output, samples: Samples, workspace: Path, show: int = 0) -> None:
     """Say how many Examples were drawn, and show some of each task."""
     from structformer.sampling.sets import other_flags
 
-    save_config(ctx, samples.folder)
+    common.save_config(ctx, samples.folder)
     census = samples.manifest["census"]
     examples = [
         samples.example(task, number) for task, count in samples.counts.items() for number in range(min(show, count))
     ]
     out.json({**census, "held_out": samples.manifest["held_out"], "shown": [asdict(example) for example in examples]})
-    shown = table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()])
+    shown = common.table(["task", "Examples"], [[*map(str, row)] for row in census["examples"].items()])
     for row, task in zip(shown.split("\n"), ("", "", *census["examples"]), strict=True):
         reasons = ", ".join(f"{number} {reason}" for reason, number in census["dropped"].get(task, {}).items())
         out.result(f"{row}  dropped: {reasons}" if reasons else row)
     for example in examples:
-        out.result(f"\n{example.task} from {printable(example.document_id)}")
+        out.result(f"\n{example.task} from {common.printable(example.document_id)}")
         for place, (query, document) in enumerate(zip(example.queries, example.documents, strict=True)):
-            asked = "(the same)" if place and query == example.queries[0] else printable(textwrap.shorten(query, 110))
+            asked = (
+                "(the same)"
+                if place and query == example.queries[0]
+                else common.printable(textwrap.shorten(query, 110))
+            )
             out.result(f" {'-' if place else '+'} query    {asked}")
-            out.result(f"   document {printable(textwrap.shorten(document, 110))}")
+            out.result(f"   document {common.printable(textwrap.shorten(document, 110))}")
     if share := samples.manifest["held_out"]:
         out.say(f"\n{share:.0%} of the documents are held out for `structformer evaluate --held-out-structure`")
     flags, beside = other_flags(workspace, samples.manifest)

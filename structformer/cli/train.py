@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from structformer.cli import common
 from structformer.cli.brief import BriefCommand, completed
-from structformer.cli.common import (
-    Number,
-    Output,
-    WorkspacePath,
-    common_options,
-    path_option,
-    save_config,
-    seconds,
-    several_option,
-    with_options,
-)
 from structformer.cli.sample import listed_tasks, task_names
 from structformer.cli.training_view import of_first_process, print_result, watched
 from structformer.errors import UsageError
@@ -46,7 +36,7 @@ class RankersOption(click.Option):
 def training_flags(function: Any) -> Any:
     """Return the flags that training commands share; a flag that is not given leaves its key to the recipe."""
     docs = field_docs("training.options", "TrainingOptions")
-    positive = Number(min=0, min_open=True)
+    positive = common.Number(min=0, min_open=True)
     whole = click.IntRange(1)
 
     def option(flag: str, key: str, **options: Any) -> Any:
@@ -67,7 +57,7 @@ def training_flags(function: Any) -> Any:
             cls=RankersOption,
             describe=lambda kinds: "; ".join(f"{name}: {', '.join(kind.losses)}" for name, kind in kinds.items()) + ".",
         ),
-        option("--mlm", "mlm", type=Number(0)),
+        option("--mlm", "mlm", type=common.Number(0)),
         option("--max-tokens", "document_tokens", type=click.IntRange(8, 8192)),
         option("--batch-tokens", "batch_tokens", type=click.IntRange(8)),
         option("--hard-negatives", "hard_negatives", type=click.IntRange(0)),
@@ -80,7 +70,7 @@ def training_flags(function: Any) -> Any:
         option("--save-steps", "save_steps", type=whole),
         option("--threads", "threads", type=whole),
         option("--report-to", "report_to", multiple=True, type=click.Choice(["tensorboard", "trackio", "wandb"])),
-        several_option(
+        common.several_option(
             "--set", "KEY=VALUE", "Any other key of docs/options.md; sample.KEY for sampling.", name="settings"
         ),
         option("--name", "name"),
@@ -89,7 +79,7 @@ def training_flags(function: Any) -> Any:
         ),
         option("--seed", "seed", type=int),
     )
-    return with_options(function, *flags)
+    return common.with_options(function, *flags)
 
 
 def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -98,7 +88,7 @@ def chosen_options(values: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, .
     chosen.pop("force")
     settings: tuple[str, ...] = chosen.pop("settings")
     if (limit := chosen.pop("max_time")) is not None:
-        chosen["max_seconds"] = "none" if seconds(limit) is None else seconds(limit)
+        chosen["max_seconds"] = "none" if common.seconds(limit) is None else common.seconds(limit)
     chosen["precision"] = {None: None, "auto": None, "bf16": "bf16", "fp16": "fp16", "fp32": "no"}[chosen["precision"]]
     chosen["report_to"] = chosen["report_to"] or None
     return chosen, settings
@@ -161,23 +151,23 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
     shell_complete=completed(task_names),
     help="Tasks and weights, as srr=1,ict=3; sources of questions, as opening=1.  [default: by ranker]",
 )
-@path_option(
+@common.path_option(
     "--query-log",
     "People's queries without judgements, one per line: questions take their lengths, and a query is trained on if "
     "three searches agree on its answer.",
 )
-@path_option(
+@common.path_option(
     "--dev-queries",
     "Judged queries that choose the checkpoint, BEIR JSON lines or lines of id, tab, text; else held-out "
     "structure does.",
 )
-@path_option("--dev-qrels", "The judgements of --dev-queries.")
+@common.path_option("--dev-qrels", "The judgements of --dev-queries.")
 @click.option(
     "--dev-workspace",
-    type=WorkspacePath(),
+    type=common.WorkspacePath(),
     help="The workspace whose documents --dev-qrels judge.  [default: the one that is trained in]",
 )
-@path_option(
+@common.path_option(
     "--dev-candidates",
     "A TREC run file of --dev-queries: the checkpoint is chosen by MRR@10 after reranking each query's first 100 "
     "documents.  [default: BM25's]",
@@ -187,7 +177,7 @@ def _recipes_and_tasks() -> dict[str, list[tuple[str, str]]]:
     "--dry-run", is_flag=True, help="Measure, say what would be done, and stop without writing to the workspace."
 )
 @training_flags
-@common_options
+@common.common_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -199,7 +189,7 @@ def command(
     resume: bool,
     dry_run: bool,
     workspace: Path,
-    out: Output,
+    out: common.Output,
     **flags: Any,
 ) -> None:
     """Train a ranker on the corpus itself, within the time given, and save it in the workspace.
@@ -244,13 +234,13 @@ def command(
             progress=out.lines(),
         )
     if not dry_run and of_first_process():
-        save_config(ctx, result.folder)
+        common.save_config(ctx, result.folder)
     print_result(out, result, workspace, options.seed, dry_run)
 
 
 def _train_static(
     ctx: click.Context,
-    out: Output,
+    out: common.Output,
     trainer: Any,
     ranker: str,
     asked: dict[str, Any],

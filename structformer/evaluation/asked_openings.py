@@ -27,14 +27,7 @@ from structformer.retrieval.opened import OpenedIndex
 from structformer.retrieval.pipeline import as_pipeline, dense, hybrid, lexical
 from structformer.retrieval.questions.asked_questions import AskedQuestions
 from structformer.retrieval.questions.pseudo_queries import OPENING, SOURCES, PseudoQuery, draw_pseudo_queries
-from structformer.retrieval.rankings.hybrid_score import (
-    PARTS,
-    Floats,
-    FusionWeights,
-    candidates,
-    contributions,
-    fusion_weights,
-)
+from structformer.retrieval.rankings import hybrid_score
 from structformer.retrieval.rankings.run_files import Run, falling_scores
 from structformer.retrieval.retriever import Retriever
 from structformer.retrieval.stage import Stage
@@ -55,8 +48,8 @@ _DEPTH = 100
 _FOUND_DOCUMENTS = 60  # that have a lexical score as a whole
 NOWHERE = -np.inf  # the score of what may not be found
 Asked = TypeVar("Asked", bound=AskedQuestions)
-_LEXICAL, _DOCUMENT = (PARTS.index(name) for name in ("lexical", "document"))
-STATIC = [PARTS.index("structure"), PARTS.index("structure_overview")]
+_LEXICAL, _DOCUMENT = (hybrid_score.PARTS.index(name) for name in ("lexical", "document"))
+STATIC = [hybrid_score.PARTS.index("structure"), hybrid_score.PARTS.index("structure_overview")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +59,7 @@ class Way:
     stage: Stage
     encoder: str
     """Whose parts of the score it gets."""
-    score: Callable[[Floats, Mask, str], Floats]
+    score: Callable[[hybrid_score.Floats, Mask, str], hybrid_score.Floats]
     """The units' scores, (units,) with NOWHERE for what is not found, from the parts of all units, (units, parts),
     which may be found, (units,), and the question."""
 
@@ -96,7 +89,7 @@ def compare_ways(
     asked: AskedQuestions,
     answered: Sequence[int],
     ways: Sequence[Way],
-    tables: Callable[[int, Floats, Mask], Mapping[str, Floats]],
+    tables: Callable[[int, hybrid_score.Floats, Mask], Mapping[str, hybrid_score.Floats]],
     how: Comparison,
     progress: Callable[[int, int], None] | None,
 ) -> Evaluation:
@@ -123,7 +116,9 @@ def compare_ways(
     return compare_runs(runs_of_ways, Judgements({name: opening.text for name, opening in named.items()}, qrels), how)
 
 
-def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]) -> Callable[[int], Floats]:
+def _shared_parts(
+    retriever: Retriever, asked: AskedQuestions, answered: Sequence[int]
+) -> Callable[[int], hybrid_score.Floats]:
     """By a question's number (units, parts) those parts of its score in which no pretrained encoder has a say."""
     opened = retriever.opened
     static: StaticScores | None = None
@@ -134,8 +129,8 @@ def _shared_parts(retriever: Retriever, asked: AskedQuestions, answered: Sequenc
         encoder = lessons.learned(asking=lambda document: document not in judged).encoder
         static = StaticScores([encoder], [0] * len(asked), asked, opened.units, opened.documents)
 
-    def parts(number: int) -> Floats:
-        table = np.zeros((len(asked.units), len(PARTS)))
+    def parts(number: int) -> hybrid_score.Floats:
+        table = np.zeros((len(asked.units), len(hybrid_score.PARTS)))
         whole = _document_shares(opened, asked, asked.questions[number])
         table[:, _LEXICAL] = asked.words_of(number)
         table[:, _DOCUMENT] = [whole.get(owner, 0.0) for owner in asked.unit_owners.tolist()]
@@ -197,22 +192,22 @@ def _questions(retriever: Retriever, held_out_by: int | None) -> Iterator[tuple[
     yield ALL_OPENINGS, drawn[:_MOST]
 
 
-def found_by(parts: Floats, weights: FusionWeights, allowed: Mask) -> Floats:
+def found_by(parts: hybrid_score.Floats, weights: hybrid_score.FusionWeights, allowed: Mask) -> hybrid_score.Floats:
     """(units,) the hybrid's score of its candidates, NOWHERE of others. parts: (units, parts); allowed: (units,)."""
-    places = candidates(parts, weights, allowed)
+    places = hybrid_score.candidates(parts, weights, allowed)
     scores = np.full(len(parts), NOWHERE)
-    scores[places] = contributions(parts[places], weights).sum(1)
+    scores[places] = hybrid_score.contributions(parts[places], weights).sum(1)
     return scores
 
 
-def _by_structure(parts: Floats, allowed: Mask, query: str) -> Floats:
+def _by_structure(parts: hybrid_score.Floats, allowed: Mask, query: str) -> hybrid_score.Floats:
     """Return the hybrid of words and the static encoder, whose parts come in the place of another encoder's."""
     alone = np.zeros_like(parts)
     alone[:, :4] = parts[:, [*STATIC, _LEXICAL, _DOCUMENT]]
-    return found_by(alone, fusion_weights(pretrained=False).asked(query), allowed)
+    return found_by(alone, hybrid_score.fusion_weights(pretrained=False).asked(query), allowed)
 
 
-def _by_words(part: int) -> Callable[[Floats, Mask, str], Floats]:
+def _by_words(part: int) -> Callable[[hybrid_score.Floats, Mask, str], hybrid_score.Floats]:
     return lambda parts, *_: np.where(parts[:, part] > 0, parts[:, part], NOWHERE)
 
 
@@ -224,7 +219,7 @@ WITHOUT_PRETRAINED = (
 )
 
 
-def _best_documents(scores: Floats, asked: AskedQuestions) -> list[tuple[int, float]]:
+def _best_documents(scores: hybrid_score.Floats, asked: AskedQuestions) -> list[tuple[int, float]]:
     """Numbers and scores of the best documents, each scoring as its best unit; equal scores in the documents' order."""
     owners, places = np.unique(asked.unit_owners, return_inverse=True)
     best = np.full(len(owners), NOWHERE)

@@ -17,27 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
+from structformer.models import onnx_wire as wire
 from structformer.models.adapters import ADAPTER_FILES, Adapter
-from structformer.models.onnx_wire import (
-    BFLOAT16,
-    FLOAT,
-    FLOAT16,
-    INT8,
-    INT32,
-    INT64,
-    MICROSOFT,
-    UINT8,
-    Attribute,
-    Value,
-    model,
-    node,
-    outer_tensor,
-    tensor,
-)
 from structformer.models.sentence_modules import WEIGHTS, OtherForm, in_folder, model_file, read_model_json
 
 LOGITS, HIDDEN = "logits", "last_hidden_state"
-_KINDS = {"F32": (FLOAT, 4), "F16": (FLOAT16, 2), "BF16": (BFLOAT16, 2)}
+_KINDS = {"F32": (wire.FLOAT, 4), "F16": (wire.FLOAT16, 2), "BF16": (wire.BFLOAT16, 2)}
 _BERT, _ROBERTA = "bert", frozenset({"roberta", "xlm-roberta", "camembert"})
 _ACTIVATIONS = {"gelu": "Gelu", "relu": "Relu"}
 _OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
@@ -154,9 +139,9 @@ class _Weights:
         return np.asarray(raw.view("<f2") if kind == "F16" else raw, np.float32)
 
 
-def _placed(tensor: Mapping[str, Any], start: int, size: int) -> tuple[str, tuple[int, ...], int]:
+def _placed(entry: Mapping[str, Any], start: int, size: int) -> tuple[str, tuple[int, ...], int]:
     """(type, shape, offset) of a tensor that a head names. Raises ValueError if its bytes are not all in the file."""
-    kind, shape, (first, last) = str(tensor["dtype"]), tuple(map(int, tensor["shape"])), tensor["data_offsets"]
+    kind, shape, (first, last) = str(entry["dtype"]), tuple(map(int, entry["shape"])), entry["data_offsets"]
     wrong = kind in _KINDS and last - first != math.prod(shape) * _KINDS[kind][1]
     if wrong or not 0 <= first <= last <= size - start:
         raise ValueError("it is cut off")
@@ -187,16 +172,18 @@ class _Builder:
         self.nodes: list[bytes] = []
         self.tensors: dict[str, bytes] = {}
 
-    def add(self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: Attribute) -> str:
+    def add(
+        self, operator: str, inputs: Sequence[str], output: str, domain: str = "", **attributes: wire.Attribute
+    ) -> str:
         """Add an operator; returns the name of what it gives."""
-        self.nodes.append(node(operator, inputs, output, domain=domain, **attributes))
+        self.nodes.append(wire.node(operator, inputs, output, domain=domain, **attributes))
         return output
 
     def constant(self, name: str, values: npt.NDArray[Any]) -> str:
         """Add a tensor of the graph's own; returns its name."""
-        kinds = {"float32": FLOAT, "int64": INT64, "int8": INT8, "uint8": UINT8}
+        kinds = {"float32": wire.FLOAT, "int64": wire.INT64, "int8": wire.INT8, "uint8": wire.UINT8}
         data = np.asarray(values, order="C")
-        self.tensors[name] = tensor(name, kinds[data.dtype.name], data.shape, data.tobytes())
+        self.tensors[name] = wire.tensor(name, kinds[data.dtype.name], data.shape, data.tobytes())
         return name
 
     def weight(self, name: str, shape: tuple[int, ...]) -> str:
@@ -205,8 +192,10 @@ class _Builder:
         if self._inside or self._int8:
             return self.constant(name, self._weights.array(name))
         number, width = _KINDS[kind]
-        self.tensors[name] = outer_tensor(name, number, own, self._weights.path.name, offset, math.prod(own) * width)
-        return name if number == FLOAT else self.add("Cast", [name], f"{name}_float", to=FLOAT)
+        self.tensors[name] = wire.outer_tensor(
+            name, number, own, self._weights.path.name, offset, math.prod(own) * width
+        )
+        return name if number == wire.FLOAT else self.add("Cast", [name], f"{name}_float", to=wire.FLOAT)
 
     def _checked(self, name: str, shape: tuple[int, ...]) -> tuple[str, tuple[int, ...], int]:
         kind, own, offset = self._weights.place(name)  # a size of 0 may be any
@@ -241,7 +230,7 @@ class _Builder:
             self.constant(f"{name}.scales", scales.reshape(-1)),
         ]
         sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": _BLOCK, "accuracy_level": _IN_8_BITS}
-        product = self.add("MatMulNBits", [x, *given], f"{name}.product", MICROSOFT, **sizes)
+        product = self.add("MatMulNBits", [x, *given], f"{name}.product", wire.MICROSOFT, **sizes)
         return self.add("Add", [product, bias], f"{name}.out")
 
     def rows(self, table: str, width: int, numbers: str, output: str) -> str:
@@ -252,7 +241,7 @@ class _Builder:
         whole, scales = _in_8_bits(self._weights.array(table))
         rows = self.add("Gather", [self.constant(f"{table}_int8", whole), numbers], f"{output}_int8")
         scale = self.add("Gather", [self.constant(f"{table}_scales", scales), numbers], f"{output}_scale")
-        return self.add("Mul", [self.add("Cast", [rows], f"{output}_whole", to=FLOAT), scale], output)
+        return self.add("Mul", [self.add("Cast", [rows], f"{output}_whole", to=wire.FLOAT), scale], output)
 
     def normalized(self, x: str, name: str, form: _Form) -> str:
         """Layer normalization."""
@@ -290,14 +279,14 @@ def bert_graph(
         x = _layer(built, form, f"encoder.layer.{number}", x)
     if built.adapted and not classifier:
         raise OtherForm(f"{path} has no layers for an adapter's {', '.join(built.adapted)}")
-    output: Value
+    output: wire.Value
     if classifier:
-        output = (_scored(built, form, weights, x), FLOAT, ("texts", 1))
+        output = (_scored(built, form, weights, x), wire.FLOAT, ("texts", 1))
     else:
-        output = (built.add("Reshape", [x, "text_shape"], HIDDEN), FLOAT, ("texts", "tokens", form.hidden))
+        output = (built.add("Reshape", [x, "text_shape"], HIDDEN), wire.FLOAT, ("texts", "tokens", form.hidden))
     names = ["input_ids", "attention_mask", *(["token_type_ids"] if form.types > 1 else [])]
-    inputs: list[Value] = [(name, INT64, ("texts", "tokens")) for name in names]
-    data = model(built.nodes, list(built.tensors.values()), inputs, [output])
+    inputs: list[wire.Value] = [(name, wire.INT64, ("texts", "tokens")) for name in names]
+    data = wire.model(built.nodes, list(built.tensors.values()), inputs, [output])
     return BertGraph(data, weights.path.parent, form.longest)
 
 
@@ -314,14 +303,14 @@ def _embedded(built: _Builder, form: _Form) -> str:
     else:
         padding = built.constant("padding", np.array([form.padding]))
         is_padding = built.add("Equal", ["input_ids", padding], "is_padding")
-        own = built.add("Cast", [built.add("Not", [is_padding], "is_own")], "own", to=INT64)
+        own = built.add("Cast", [built.add("Not", [is_padding], "is_own")], "own", to=wire.INT64)
         counted = built.add("CumSum", [own, built.constant("one", np.ones((), np.int64))], "counted")
         number = built.add("Add", [built.add("Mul", [counted, own], "counted_own"), padding], "place_numbers")
         place = built.add("Gather", [table, number], "places")
     total = built.add("Add", [built.add("Add", [word, kind], "words_kinds"), place], "words_kinds_places")
     built.add("Shape", ["input_ids"], "batch")
     built.add("Concat", ["batch", built.constant("hidden", np.array([hidden]))], "text_shape", axis=0)
-    built.add("Cast", ["attention_mask"], "mask", to=INT32)
+    built.add("Cast", ["attention_mask"], "mask", to=wire.INT32)
     flat = built.constant("flat", np.array([-1, hidden]))
     return built.add("Reshape", [built.normalized(total, "embeddings.LayerNorm", form), flat], "embedded")
 
@@ -332,7 +321,7 @@ def _layer(built: _Builder, form: _Form, name: str, x: str) -> str:
     for part in ("query", "key", "value"):
         flat = built.linear(x, f"{own}.self.{part}", hidden, hidden)
         parts.append(built.add("Reshape", [flat, "text_shape"], f"{own}.{part}"))
-    read = built.add("MultiHeadAttention", [*parts, "", "mask"], f"{own}.read", MICROSOFT, num_heads=form.heads)
+    read = built.add("MultiHeadAttention", [*parts, "", "mask"], f"{own}.read", wire.MICROSOFT, num_heads=form.heads)
     read = built.linear(built.add("Reshape", [read, "flat"], f"{own}.flat"), f"{own}.output.dense", hidden, hidden)
     x = built.normalized(built.add("Add", [read, x], f"{own}.sum"), f"{own}.output.LayerNorm", form)
     inner = built.linear(x, f"{name}.intermediate.dense", form.inner, hidden)

@@ -16,6 +16,7 @@ import torch
 from safetensors.torch import save_file
 
 from structformer.errors import ModelError
+from structformer.models import sentence_modules
 from structformer.models.first_tokens import Frame, first_tokens, length_buckets, longest_input
 from structformer.models.kinds import RankerOptions
 from structformer.models.loading import load_encoder, load_tokenizer
@@ -23,15 +24,6 @@ from structformer.models.pooling import SentenceHead, steps_fit
 from structformer.models.precision import fast_bf16
 from structformer.models.registry import PASSAGE_ENCODER
 from structformer.models.sentence_encoder import Prompt, SeeTokens, SentenceEncoder, read_in_lower_case
-from structformer.models.sentence_modules import (
-    DOCUMENT_TOKENS,
-    PLAIN,
-    WEIGHTS,
-    SentenceModules,
-    dense_folders,
-    read_modules,
-    write_modules,
-)
 
 _TOKENIZE_BATCH = 1024  # texts tokenized together, and put into batches by their lengths
 
@@ -47,13 +39,13 @@ class BiEncoder(SentenceEncoder):
         """
         self.model = model
         self.tokenizer = tokenizer
-        self.head = head or SentenceHead(PLAIN, (), torch)
+        self.head = head or SentenceHead(sentence_modules.PLAIN, (), torch)
         self._passages = passages
 
     @classmethod
     def load(cls, location: str) -> BiEncoder:
         """Load a folder or hub name with its pooling, layers and prompts. Raises ModelError, also on unknown ones."""
-        modules = read_modules(location)
+        modules = sentence_modules.read_modules(location)
         model = load_encoder(location, body=modules.body)
         if getattr(model.config, "is_encoder_decoder", False):
             raise ModelError(f"{location} is not an encoder alone: it writes texts too; take a BERT-like model")
@@ -88,7 +80,7 @@ class BiEncoder(SentenceEncoder):
         self._passages = encoder
 
     @property
-    def modules(self) -> SentenceModules:  # type: ignore[override]
+    def modules(self) -> sentence_modules.SentenceModules:  # type: ignore[override]
         """The modules around the Transformer."""
         return self.head.modules
 
@@ -131,7 +123,7 @@ class BiEncoder(SentenceEncoder):
     def encode(
         self,
         texts: Sequence[str],
-        max_tokens: int = DOCUMENT_TOKENS,
+        max_tokens: int = sentence_modules.DOCUMENT_TOKENS,
         prompt: Prompt | None = None,
         see: SeeTokens | None = None,
     ) -> npt.NDArray[np.float32]:
@@ -195,13 +187,13 @@ class BiEncoder(SentenceEncoder):
 
     def save_modules(self, folder: Path, passages: Path | None = None) -> None:
         """Write all but the Transformer. passages: the folder within of the documents' own encoder, written before."""
-        most = DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())
+        most = sentence_modules.DOCUMENT_TOKENS + max(prompt.tokens for prompt in self.prompts.values())
         modules = replace(self.modules, longest=min(most, self.longest or most))
-        write_modules(folder, modules, int(self.model.config.hidden_size), passages)
-        for name, layer in zip(dense_folders(modules), self.head.layers, strict=True):
+        sentence_modules.write_modules(folder, modules, int(self.model.config.hidden_size), passages)
+        for name, layer in zip(sentence_modules.dense_folders(modules), self.head.layers, strict=True):
             arrays = {"linear.weight": layer.weight, "linear.bias": layer.bias, "residual.weight": layer.residual}
             kept = {each: array.cpu().contiguous() for each, array in arrays.items() if array is not None}
-            save_file(kept, folder / name / WEIGHTS)
+            save_file(kept, folder / name / sentence_modules.WEIGHTS)
 
 
 def fuse_attention(model: torch.nn.Module) -> None:

@@ -14,18 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structformer.errors import ModelError
-from structformer.models.sentence_modules import (
-    DOCUMENT,
-    DOCUMENT_TOKENS,
-    QUERY,
-    QUERY_TOKENS,
-    SIDES,
-    OtherForm,
-    SentenceModules,
-    in_folder,
-    model_file,
-    read_model_json,
-)
+from structformer.models import sentence_modules
 
 Vectors = npt.NDArray[np.float32]
 SeeTokens = Callable[[int, Vectors], None]
@@ -40,9 +29,9 @@ class PlainTokenizer:
         """body: the folder within; lower_case: lower-case all. Raises OtherForm if missing, ModelError if broken."""
         from tokenizers import Tokenizer
 
-        path = model_file(location, in_folder(body, _FILE))
+        path = sentence_modules.model_file(location, sentence_modules.in_folder(body, _FILE))
         if path is None:
-            raise OtherForm(f"{location} has no {in_folder(body, _FILE)}")
+            raise sentence_modules.OtherForm(f"{location} has no {sentence_modules.in_folder(body, _FILE)}")
         try:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # tokenizers has no error of its own
@@ -51,7 +40,7 @@ class PlainTokenizer:
         self._tokenizer.no_truncation()
         if lower_case:
             read_in_lower_case(self._tokenizer)
-        settings = read_model_json(location, in_folder(body, "config.json"))
+        settings = sentence_modules.read_model_json(location, sentence_modules.in_folder(body, "config.json"))
         padding = settings.get("pad_token_id") if isinstance(settings, dict) else None
         self.padding = padding if isinstance(padding, int) else 0
         """Number of the token that texts are filled up with."""
@@ -112,7 +101,7 @@ class SentenceEncoder(ABC):
     """Encodes queries and documents into vectors whose inner product is their score."""
 
     kind = "bi-encoder"
-    modules: SentenceModules
+    modules: sentence_modules.SentenceModules
     """Modules around the Transformer."""
     passages: Any
     """The encoder of documents if they have their own, else None."""
@@ -128,25 +117,31 @@ class SentenceEncoder(ABC):
     def prompts(self) -> dict[str, Prompt]:
         """The prompts before texts, by side: "query", "document"."""
         pooled = self.modules.include_prompt
-        return {side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in SIDES}
+        return {
+            side: Prompt.of(self.modules.prompt(side), self.tokenizer, pooled=pooled) for side in sentence_modules.SIDES
+        }
 
     def encode_queries(self, queries: Sequence[str]) -> Vectors:
         """Return vectors of queries, read up to QUERY_TOKENS beside the prompt."""
-        return self._prompted(queries, QUERY_TOKENS, self.prompts[QUERY])
+        return self._prompted(queries, sentence_modules.QUERY_TOKENS, self.prompts[sentence_modules.QUERY])
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
         """Return vectors of documents (index units), read up to DOCUMENT_TOKENS beside the prompt."""
         encoder: SentenceEncoder = self.passages or self
-        return encoder._prompted(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT])
+        return encoder._prompted(
+            documents, sentence_modules.DOCUMENT_TOKENS, encoder.prompts[sentence_modules.DOCUMENT]
+        )
 
     def encode_queries_with_tokens(self, queries: Sequence[str], see: SeeTokens) -> Vectors:
         """Return what `encode_queries` does, and show token vectors."""
-        return self.encode(queries, QUERY_TOKENS, self.prompts[QUERY], see)
+        return self.encode(queries, sentence_modules.QUERY_TOKENS, self.prompts[sentence_modules.QUERY], see)
 
     def encode_documents_with_tokens(self, documents: Sequence[str], see: SeeTokens) -> Vectors:
         """Return what `encode_documents` does, and show token vectors."""
         encoder: SentenceEncoder = self.passages or self
-        return encoder.encode(documents, DOCUMENT_TOKENS, encoder.prompts[DOCUMENT], see)
+        return encoder.encode(
+            documents, sentence_modules.DOCUMENT_TOKENS, encoder.prompts[sentence_modules.DOCUMENT], see
+        )
 
     def _prompted(self, texts: Sequence[str], max_tokens: int, prompt: Prompt) -> Vectors:
         """Vectors of texts after a prompt. Rankers of plugins encode texts alone, and need not know of prompts."""

@@ -17,15 +17,7 @@ from structformer.models.kinds import Ranker
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments
 from structformer.retrieval.learning.pseudo_query_scores import PseudoQueryScores, UntrainedSearch
-from structformer.retrieval.questions.pseudo_queries import (
-    LOG,
-    MOST_PSEUDO_QUERIES,
-    OPENING,
-    SOURCES,
-    EvenSample,
-    PseudoQuery,
-    draw_pseudo_queries,
-)
+from structformer.retrieval.questions import pseudo_queries
 from structformer.sampling import Example
 from structformer.sampling.held_out import held_out_share, is_held_out
 from structformer.text.query_like import FEWEST_WORDS, MOST_WORDS, plain
@@ -74,7 +66,7 @@ def query_weights(asked: PseudoQueryScores, numbers: Sequence[int]) -> npt.NDArr
     questions = [asked.questions[number] for number in numbers]
     of_document = Counter(question.document for question in questions)
     shares = np.array([of_document[question.document] ** -0.5 for question in questions])
-    return shares * [_OPENING_WEIGHT if question.source == OPENING else 1.0 for question in questions]
+    return shares * [_OPENING_WEIGHT if question.source == pseudo_queries.OPENING else 1.0 for question in questions]
 
 
 class TrainingQueries:
@@ -114,8 +106,8 @@ def training_queries(
     search: UntrainedSearch,
     *,
     seed: int,
-    sources: Sequence[str] = SOURCES,
-    most: int = MOST_PSEUDO_QUERIES,
+    sources: Sequence[str] = pseudo_queries.SOURCES,
+    most: int = pseudo_queries.MOST_PSEUDO_QUERIES,
     log: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[PseudoQueryScores, TrainingQueries, list[int], list[int], int]:
@@ -127,7 +119,7 @@ def training_queries(
     """
     lengths = query_lengths(log) or (FEWEST_WORDS, MOST_WORDS)
     copies = Copies.of(search.units)
-    drawn = draw_pseudo_queries(
+    drawn = pseudo_queries.draw_pseudo_queries(
         corpus, graph, search.units, copies=copies, sources=sources, most=most, seed=seed, lengths=lengths
     )
     if log:
@@ -171,13 +163,15 @@ def query_lengths(queries: Sequence[str]) -> tuple[int, int] | None:
 
 
 def log_queries(
-    queries: Sequence[str], search: UntrainedSearch, *, most: int = MOST_PSEUDO_QUERIES, seed: int = 0
-) -> list[PseudoQuery]:
+    queries: Sequence[str], search: UntrainedSearch, *, most: int = pseudo_queries.MOST_PSEUDO_QUERIES, seed: int = 0
+) -> list[pseudo_queries.PseudoQuery]:
     """At most `most` queries whose first hybrid document is in the first three of dense and of lexical search."""
-    sample = EvenSample(most, f"log/{seed}")
+    sample = pseudo_queries.EvenSample(most, f"log/{seed}")
     for query in queries:
         sample.add(plain(query), query, 0, None)
-    asked = PseudoQueryScores([PseudoQuery(each.text, 0, LOG) for each in sample.in_order()], search)
+    asked = PseudoQueryScores(
+        [pseudo_queries.PseudoQuery(each.text, 0, pseudo_queries.LOG) for each in sample.in_order()], search
+    )
     answered = []
     for start in range(0, len(asked), _BATCH):
         numbers = list(range(start, min(start + _BATCH, len(asked))))
@@ -185,7 +179,7 @@ def log_queries(
         firsts = asked.owners[asked.totals(asked.vectors[numbers], numbers).argmax(1)].tolist()
         for row, (number, first) in enumerate(zip(numbers, firsts, strict=True)):
             if all(first in _best(asked, scores[row]) for scores in (cosines, words)):
-                answered.append(PseudoQuery(asked.questions[number].text, first, LOG))
+                answered.append(pseudo_queries.PseudoQuery(asked.questions[number].text, first, pseudo_queries.LOG))
     return answered
 
 

@@ -10,19 +10,12 @@ import numpy.typing as npt
 
 from structformer.errors import ModelError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
+from structformer.models import registry
 from structformer.models.base import resolve_base_model
 from structformer.models.first_tokens import MAX_TOKENS
 from structformer.models.kinds import RankerKind, RankerOptions, imported, ranker_kind
 from structformer.models.onnx_encoder import OnnxEncoder, export_in, exported, torch_is_quicker, why_not
 from structformer.models.precision import fast_bf16
-from structformer.models.registry import (
-    checked_model,
-    compare_model,
-    model_folder,
-    model_kind,
-    read_record,
-    trained_models,
-)
 from structformer.models.sentence_modules import OtherForm
 from structformer.retrieval.index import Index
 from structformer.retrieval.vectors.encoder_names import STRUCTURE, UNTRAINED, UNTRAINED_OF
@@ -55,12 +48,12 @@ def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:
     if kind.exported:
         folder = query_encoder_folder(workspace, name)
         if name == UNTRAINED:  # others were compared
-            compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
+            registry.compare_model(workspace, folder, f"delete {folder}, or `structformer export base --onnx` again")
         if (path := exported(folder)) is not None:
             return OnnxEncoder(str(folder), path)
         if not are_installed(*TORCH) and export_in(folder) is not None:
             require(f"the exported encoder {name}", "onnxruntime")
-    without = f"hybrid:{STRUCTURE}" if STRUCTURE in trained_models(workspace) else "lexical"
+    without = f"hybrid:{STRUCTURE}" if STRUCTURE in registry.trained_models(workspace) else "lexical"
     encoder: QueryEncoder = load_encoder(
         workspace, name, place.queries, f"(--pipeline {without} searches without it) the encoder"
     )
@@ -88,7 +81,7 @@ def searches_without_torch(workspace: Workspace, name: str) -> bool:
 
 def model_fingerprint(workspace: Workspace, name: str) -> str:
     """Return the digest of a trained model's weights; "" of an untrained one's, which don't change."""
-    return "" if name == UNTRAINED else read_record(workspace, name).fingerprint
+    return "" if name == UNTRAINED else registry.read_record(workspace, name).fingerprint
 
 
 def untrained_scorer(location: str = "") -> Scorer:
@@ -141,9 +134,9 @@ def load_scorer(workspace: Workspace, name: str) -> Scorer:
     """
     if name == UNTRAINED or name.startswith(UNTRAINED_OF):
         return untrained_scorer(name.removeprefix(UNTRAINED).removeprefix("="))
-    if not model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
+    if not registry.model_folder(workspace, name).exists() and _ON_HUB.fullmatch(name):
         return untrained_scorer(resolve_base_model(name, "cross-encoder").location)
-    kind, location = ranker_kind(model_kind(workspace, name)), str(checked_model(workspace, name))
+    kind, location = ranker_kind(registry.model_kind(workspace, name)), str(registry.checked_model(workspace, name))
     if (scorer := _by_onnxruntime(kind, location)) is not None:
         return scorer
     if kind.needs_torch:

@@ -17,14 +17,8 @@ from structformer.corpus.site import CHARACTERS, with_address
 from structformer.retrieval.documents.document_filter import Allowed
 from structformer.retrieval.documents.release_logs import ASKS_FOR_CHANGES
 from structformer.retrieval.opened import DOCUMENTS, SECTIONS, WHOLE, OpenedIndex
+from structformer.retrieval.rankings import hybrid_score
 from structformer.retrieval.rankings.doubt import likely_by_words, likely_right
-from structformer.retrieval.rankings.hybrid_score import (
-    PARTS,
-    RELEASE_LOG,
-    contributions,
-    looked_again,
-    reciprocal_rank_fusion,
-)
 from structformer.retrieval.rankings.ranking import Ranked, Ranking, append_tail, in_order, top_k
 from structformer.retrieval.stage import STANDARDISED, Stage, StageKind
 from structformer.retrieval.vectors.encoder_names import DEFAULT, STRUCTURE
@@ -141,7 +135,7 @@ def _hybrid(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
             ranking.add(stage.name, _weighed(opened, each, units, lexical, stage, documents))
         else:
             ranking.scores["dense"] = dict(by_vector)
-            ranking.add(stage.name, reciprocal_rank_fusion([lexical, by_vector], stage.k))
+            ranking.add(stage.name, hybrid_score.reciprocal_rank_fusion([lexical, by_vector], stage.k))
         ranking.scores["lexical"] = dict(lexical)
 
 
@@ -173,7 +167,7 @@ def _fusion(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], docu
             cosines, _ = index.scores(each.vector, np.array(units, np.int64))
             dense = top_k(dict(zip(units, map(float, cosines), strict=True)), stage.k)
             ranking.scores["dense"] = dict(dense)
-            fused = reciprocal_rank_fusion([head, dense], stage.k)
+            fused = hybrid_score.reciprocal_rank_fusion([head, dense], stage.k)
         ranking.add(stage.name, append_tail(fused, tail))
 
 
@@ -208,12 +202,12 @@ def _weighed(
     if asked.best is not None and index.descriptions is not None:
         parts["described"] = index.descriptions.scores(asked.best, owners, cosines)
     nothing = np.zeros(len(units))
-    table = np.stack([parts.get(name, nothing) for name in PARTS], axis=1).astype(np.float64)
+    table = np.stack([parts.get(name, nothing) for name in hybrid_score.PARTS], axis=1).astype(np.float64)
     weights = weights.asked(ranking.query)
-    totals = contributions(table, weights).sum(1)
+    totals = hybrid_score.contributions(table, weights).sum(1)
     logs = opened.release_logs[owners]
     if logs.any() and not ASKS_FOR_CHANGES.search(ranking.query):
-        totals = totals - RELEASE_LOG * logs
+        totals = totals - hybrid_score.RELEASE_LOG * logs
         ranking.scores["release_log"] = dict.fromkeys(numbers[logs].tolist(), 1.0)
     del parts["lexical"]  # the stage that found them says it
     ranking.scores.update({name: dict(zip(units, map(float, values), strict=True)) for name, values in parts.items()})
@@ -222,7 +216,7 @@ def _weighed(
         head, tail = ranked[:LOOKED_AT], ranked[LOOKED_AT:]
         looked_at, before = np.array([unit for unit, _ in head], np.int64), np.array([total for _, total in head])
         looks = index.look.scores(asked.tokens, looked_at)
-        scores, document_looks = looked_again(before, looks, index.owners[looked_at], weights)
+        scores, document_looks = hybrid_score.looked_again(before, looks, index.owners[looked_at], weights)
         ranking.scores["look"] = dict(zip(looked_at.tolist(), document_looks.tolist(), strict=True))
         ranked = append_tail(in_order(zip(looked_at.tolist(), scores.tolist(), strict=True)), tail)
     first = int(index.owners[ranked[0][0]]) if ranked else 0

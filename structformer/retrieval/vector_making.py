@@ -19,6 +19,7 @@ from structformer.models.registry import checked_model
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.index import Index, description_files, nearest_files, vector_files
 from structformer.retrieval.rankings.hybrid_score import fusion_weights
+from structformer.retrieval.vectors import encoding
 from structformer.retrieval.vectors.dense import APPROXIMATE_FROM, FEWEST, has_faiss, overview_path, write_approximate
 from structformer.retrieval.vectors.descriptions import drawn_descriptions, write_descriptions
 from structformer.retrieval.vectors.encoder_checks import reading_share
@@ -28,18 +29,6 @@ from structformer.retrieval.vectors.encoder_places import (
     encoder_kind,
     encoder_place,
     load_passage_encoder,
-)
-from structformer.retrieval.vectors.encoding import (
-    CHUNK,
-    DIGEST_BYTES,
-    FLOAT_TYPES,
-    Encoder,
-    KnownVectors,
-    VectorJournal,
-    digest_path,
-    in_context,
-    kept_vector,
-    text_digest,
 )
 from structformer.retrieval.vectors.second_look import (
     MOST_UNITS,
@@ -106,7 +95,7 @@ def make_vectors(
     say(stage, 0, total)
     bits = manifest.get("vector_bits", 32)
     elsewhere = sorted(made.glob(f"{place.vectors}-*.journal")) if made is not None else []
-    journal = VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
+    journal = encoding.VectorJournal(journals(workspace) / place.vectors, model.dimensions, elsewhere)
     # Journals of other processes have no token vectors, and who needs these has too many passages to keep them. Of a
     # language that it never read, an encoder has pieces of words.
     is_read = pretrained and not language_advice(corpus, place.base, "", reads=kind.languages)
@@ -121,11 +110,11 @@ def make_vectors(
             texts: dict[str, Callable[[], Iterable[str]]] = {  # by what is added to the name of the units' vectors
                 ".overviews": lambda: (each.overview for each in documents),
                 ".descriptions": lambda: (each.text for each in described),
-                "": lambda: in_context(model, (unit.ranker_text for unit in units), units.numbers("document")),
+                "": lambda: encoding.in_context(model, (unit.ranker_text for unit in units), units.numbers("document")),
             }
             if not pretrained:
                 del texts[".descriptions"]
-            had = {of: KnownVectors(earlier.with_stem(earlier.stem + of), bits) for of in texts}
+            had = {of: encoding.KnownVectors(earlier.with_stem(earlier.stem + of), bits) for of in texts}
             keep = {of: None if of else keeper for of in texts}
             cost = {of: np.fromiter(efforts(each(), had[of], journal, keep[of]), int) for of, each in texts.items()}
             spent, start = np.cumsum(np.concatenate([[0], *cost.values()])), 0
@@ -176,22 +165,22 @@ def make_vectors(
 
 
 def efforts(
-    texts: Iterable[str], known: KnownVectors, journal: VectorJournal, tokens: TokenWriter | None
+    texts: Iterable[str], known: encoding.KnownVectors, journal: encoding.VectorJournal, tokens: TokenWriter | None
 ) -> Iterator[int]:
     """Yield what each text costs `encode_texts`, in characters that are read; next to nothing where it is known."""
     for text in texts:
-        key = text_digest(text)
-        is_kept = kept_vector(key, (known, journal)) is not None and (tokens is None or key in tokens)
+        key = encoding.text_digest(text)
+        is_kept = encoding.kept_vector(key, (known, journal)) is not None and (tokens is None or key in tokens)
         yield 1 if is_kept else 1 + min(len(text), _MOST_READ)
 
 
 def encode_texts(
     texts: Iterable[str],
     count: int,
-    encoder: Encoder,
+    encoder: encoding.Encoder,
     path: Path,
-    known: KnownVectors,
-    journal: VectorJournal,
+    known: encoding.KnownVectors,
+    journal: encoding.VectorJournal,
     *,
     tokens: TokenWriter | None = None,
     bits: int = 32,
@@ -199,15 +188,17 @@ def encode_texts(
 ) -> None:
     """Write (count, dimensions) vectors and digests. tokens: keeps the vectors of the texts' tokens."""
     shape = (count, encoder.dimensions)
-    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=FLOAT_TYPES[bits], shape=shape)
-    digests = np.lib.format.open_memmap(digest_path(path), mode="w+", dtype=np.uint8, shape=(count, DIGEST_BYTES))
+    vectors = np.lib.format.open_memmap(path, mode="w+", dtype=encoding.FLOAT_TYPES[bits], shape=shape)
+    digests = np.lib.format.open_memmap(
+        encoding.digest_path(path), mode="w+", dtype=np.uint8, shape=(count, encoding.DIGEST_BYTES)
+    )
     remaining = iter(texts)
     done = 0
-    while chunk := list(islice(remaining, CHUNK)):
-        keys = [text_digest(text) for text in chunk]
+    while chunk := list(islice(remaining, encoding.CHUNK)):
+        keys = [encoding.text_digest(text) for text in chunk]
         missing: list[int] = []
         for place, key in enumerate(keys):
-            vector = kept_vector(key, (known, journal))
+            vector = encoding.kept_vector(key, (known, journal))
             if vector is None or (tokens is not None and key not in tokens):
                 missing.append(place)
             else:
@@ -219,7 +210,7 @@ def encode_texts(
             vectors[[done + place for place in missing]] = fresh
         if tokens is not None:
             tokens.write(keys)
-        digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, DIGEST_BYTES)
+        digests[done : done + len(chunk)] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, encoding.DIGEST_BYTES)
         done += len(chunk)
         progress(done)
     vectors.flush()

@@ -21,15 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from structformer.errors import UsageError
-from structformer.storage.files import (
-    fsync_folder,
-    fsync_tree,
-    is_temporary,
-    remove,
-    temporary_name,
-    write_json,
-    writing_errors,
-)
+from structformer.storage import files
 from structformer.workspace.workspace import FORMAT, MARKER, Workspace
 
 RECORD = ".structformer-output.json"  # in a folder that was written: the names of its files
@@ -86,7 +78,7 @@ def new_file(target: Path, workspace: Read = None, *, force: bool = False) -> It
     with _making(target) as temporary:
         made = temporary / _MADE
         yield made
-        fsync_tree(temporary)
+        files.fsync_tree(temporary)
         if force:
             try:
                 os.replace(made, target)
@@ -119,8 +111,8 @@ def new_folder(
         yield made
         if recorded:
             names = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
-            write_json(made / RECORD, {"format": _FORMAT, "files": names})
-        fsync_tree(temporary)
+            files.write_json(made / RECORD, {"format": _FORMAT, "files": names})
+        files.fsync_tree(temporary)
         check_folder(target, workspace, force=force, own=own)
         try:
             if target.is_dir() and any(target.iterdir()):
@@ -137,10 +129,10 @@ def _fill(target: Path, made: Path) -> None:
     wrote there before. The record comes first, so that a command that is killed meanwhile can be run again.
     """
     for path in target.iterdir():
-        remove(path)
+        files.remove(path)
     for path in sorted(made.iterdir(), key=lambda path: (path.name != RECORD, path.name)):
         shutil.move(path, target / path.name)
-    fsync_tree(target)
+    files.fsync_tree(target)
 
 
 def check_place(target: Path, workspace: Read = None) -> None:
@@ -183,20 +175,20 @@ def _recorded(folder: Path) -> set[str]:
 @contextmanager
 def _making(target: Path) -> Iterator[Path]:
     """A temporary folder beside the target, removed at the end."""
-    temporary = target.with_name(temporary_name(of=target.name))
-    with writing_errors(target):
+    temporary = target.with_name(files.temporary_name(of=target.name))
+    with files.writing_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(target)
         temporary.mkdir()
     lock = FileLock(temporary / _LOCK, timeout=0)
     try:
-        with writing_errors(target, full_alone=True):
+        with files.writing_errors(target, full_alone=True):
             lock.acquire()
             yield temporary
-            fsync_folder(target.parent)
+            files.fsync_folder(target.parent)
     finally:
         lock.release(force=True)
-        remove(temporary)
+        files.remove(temporary)
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -205,7 +197,7 @@ def _remove_leftovers(target: Path) -> None:
         left = [
             target.with_name(entry.name)
             for entry in entries
-            if is_temporary(entry.name, of=target.name) and entry.is_dir(follow_symlinks=False)
+            if files.is_temporary(entry.name, of=target.name) and entry.is_dir(follow_symlinks=False)
         ]
     for folder in left:
         try:
@@ -214,6 +206,6 @@ def _remove_leftovers(target: Path) -> None:
             with FileLock(folder / _LOCK, timeout=0):
                 if (folder / _REPLACED).is_dir() and not os.path.lexists(target):
                     os.replace(folder / _REPLACED, target)  # it was killed between two renames
-                remove(folder)
+                files.remove(folder)
         except (OSError, Timeout):  # still being made
             continue

@@ -39,19 +39,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 
 from structformer.errors import UsageError, WorkspaceError
-from structformer.storage.files import (
-    fsync_folder,
-    fsync_tree,
-    is_temporary,
-    read_json,
-    remove,
-    remove_temporaries,
-    replacing_folder,
-    temporary_name,
-    utf8_path,
-    write_json,
-    writing_errors,
-)
+from structformer.storage import files
 from structformer.storage.seal import SEAL, Sealed, Stamps, seal
 from structformer.text.visible_text import visible
 
@@ -194,7 +182,7 @@ class Workspace:
     @property
     def path(self) -> Path:
         """The folder."""
-        return Path(utf8_path(self.absolute))
+        return Path(files.utf8_path(self.absolute))
 
     # Paths
 
@@ -268,7 +256,7 @@ class Workspace:
 
     def _marker(self, *, digest: bool = False) -> Any:
         try:
-            return read_json(self.marker, digest=digest)
+            return files.read_json(self.marker, digest=digest)
         except WorkspaceError as error:
             raise WorkspaceError(f"{error}: run `structformer ingest FOLDER` with a new folder as -w") from error
 
@@ -408,7 +396,7 @@ class Workspace:
         if self.path.is_symlink() and not self.path.exists():
             raise UsageError(f"{self} is a link that leads nowhere: name a folder with -w")
         entries = sorted(entry.name for entry in self.path.iterdir()) if self.path.is_dir() else []
-        others = [name for name in entries if name not in (_LOCK, _HOLDER) and not is_temporary(name)]
+        others = [name for name in entries if name not in (_LOCK, _HOLDER) and not files.is_temporary(name)]
         if others and not self.exists():  # it may have been made since
             raise UsageError(
                 f"{self} is not a workspace, and not empty "
@@ -418,7 +406,7 @@ class Workspace:
 
     def _locked(self, key: Path, me: int, what: str, wait: float) -> _Writer:
         lock = FileLock(self.path / _LOCK, thread_local=False)
-        with writing_errors(self.path):
+        with files.writing_errors(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             try:
                 lock.acquire(timeout=wait, poll_interval=0.02)
@@ -430,7 +418,7 @@ class Workspace:
         try:
             if not self.exists():
                 self._write_state({"current": {}, "kept": {}, "sources": []})
-            with writing_errors(self.path):
+            with files.writing_errors(self.path):
                 since = time.strftime("%Y-%m-%d %H:%M:%S")
                 holder = {"pid": os.getpid(), "host": socket.gethostname(), "command": what, "since": since}
                 (self.path / _HOLDER).write_text(json.dumps(holder), encoding="utf-8")
@@ -448,13 +436,13 @@ class Workspace:
 
     def _holder(self) -> str:
         try:
-            holder = read_json(self.path / _HOLDER)
+            holder = files.read_json(self.path / _HOLDER)
             return f"`{holder['command']}` (process {holder['pid']} on {holder['host']}, since {holder['since']})"
         except (WorkspaceError, KeyError, TypeError):
             return "another process"
 
     def _write_state(self, state: Mapping[str, Any]) -> None:
-        write_json(self.marker, {**state, "format": FORMAT, "format_version": FORMAT_VERSION}, digest=True)
+        files.write_json(self.marker, {**state, "format": FORMAT, "format_version": FORMAT_VERSION}, digest=True)
 
     def _tidy(self) -> None:
         """Remove what killed writers left, and the generations that are neither current nor held."""
@@ -474,14 +462,14 @@ class Workspace:
 
     def _remove_temporaries(self) -> None:
         for folder in (self.path, self.shards, self.models, self.cache, *(self.path / part for part in ADVICE)):
-            remove_temporaries(folder)
+            files.remove_temporaries(folder)
 
     def _remove_generation(self, folder: Path) -> None:
         """Delete a generation, which is known by its number and its seal."""
         if _GENERATION.fullmatch(folder.name) and (folder / SEAL).is_file():
-            doomed = folder.with_name(temporary_name())  # killed meanwhile, it is still known to be ours
+            doomed = folder.with_name(files.temporary_name())  # killed meanwhile, it is still known to be ours
             os.replace(folder, doomed)
-            remove(doomed)
+            files.remove(doomed)
 
     def _is_held(self, part: str, generation: str) -> bool:
         for path in (self.path / "holds").glob(f"{part}-{generation}-*.lock"):
@@ -503,7 +491,7 @@ class Workspace:
         """
         with self.writing(what, wait=wait), ExitStack() as stack:
             publication = Publication(self, stack)
-            with writing_errors(self.path):
+            with files.writing_errors(self.path):
                 yield publication
                 self._publish(publication)
             self._tidy()
@@ -514,11 +502,11 @@ class Workspace:
         beside = dict(state.get("beside", {}))
         for part, temporary in publication.folders.items():
             seal(temporary)
-            fsync_tree(temporary)
+            files.fsync_tree(temporary)
             taken = [int(path.name) for path in (self.path / part).iterdir() if _GENERATION.fullmatch(path.name)]
             name = f"{max(taken, default=0) + 1:06}"
             os.replace(temporary, self.path / part / name)
-            fsync_folder(self.path / part)
+            files.fsync_folder(self.path / part)
             current[part] = name
             kept.setdefault(part, []).append(name)
             beside.pop(part, None)
@@ -541,11 +529,11 @@ class Workspace:
         earlier = self.earlier_models / f"{name}.{dated_name()}" if keep else None
         if final.exists() and not (final / SEAL).is_file():
             raise UsageError(f"{final} was not written by structformer: move it away, or train with another --name")
-        with self.writing(f"saving the model {name}"), replacing_folder(final, earlier=earlier) as folder:
+        with self.writing(f"saving the model {name}"), files.replacing_folder(final, earlier=earlier) as folder:
             yield folder
             # People edit a model's card.
-            files = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
-            seal(folder, [path.relative_to(folder).as_posix() for path in files])
+            written = (path for path in folder.rglob("*") if path.is_file() and path.name != "README.md")
+            seal(folder, [path.relative_to(folder).as_posix() for path in written])
 
 
 class Publication:
@@ -563,10 +551,10 @@ class Publication:
     def folder(self, part: str) -> Path:
         """Return the folder of a part's new generation, made at the first call."""
         if part not in self.folders:
-            path = self._workspace.path / part / temporary_name()
+            path = self._workspace.path / part / files.temporary_name()
             path.mkdir(parents=True)
             self.folders[part] = path
-            self._stack.callback(remove, path)
+            self._stack.callback(files.remove, path)
         return self.folders[part]
 
 

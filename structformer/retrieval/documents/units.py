@@ -18,15 +18,7 @@ from structformer.corpus.rows import kept_metadata
 from structformer.document import Document
 from structformer.graph import ReferenceGraph
 from structformer.storage.files import read_errors
-from structformer.text.passages import (
-    NO_PROSE,
-    Passage,
-    Stretch,
-    document_overview,
-    prose_of,
-    section_passages,
-    with_path,
-)
+from structformer.text import passages
 
 UNITS = pa.schema(
     [
@@ -66,15 +58,17 @@ class Unit:
     """For each stretch of the text that is not prose: its kind (a place in NO_PROSE), its start and its end."""
 
     @property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[passages.Stretch, ...]:
         """The parts of the text that are not prose: code, tables, formulas."""
         flat = self.no_prose
-        return tuple(Stretch(NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3))
+        return tuple(
+            passages.Stretch(passages.NO_PROSE[flat[at]], flat[at + 1], flat[at + 2]) for at in range(0, len(flat), 3)
+        )
 
     @property
     def prose(self) -> str:
         """The text with line ends in the place of what is not prose."""
-        return prose_of(self.text, self.stretches)
+        return passages.prose_of(self.text, self.stretches)
 
     @property
     def section_id(self) -> str:
@@ -89,7 +83,7 @@ class Unit:
     @property
     def ranker_text(self) -> str:
         """The text for rankers: the path on a line of its own, then the passage."""
-        return with_path(" ".join(self.path), self.text)
+        return passages.with_path(" ".join(self.path), self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +110,13 @@ def document_units(
     """
     sections = list(document.root.walk_with_path())
     for position, (section, path) in enumerate(sections):
-        pieces = list(section_passages(section))
+        pieces = list(passages.section_passages(section))
         if not pieces and position == 0 and not any(other.text.strip() for other, _ in sections):
-            pieces = [Passage(" ".join(other.title for other, _ in sections))]
+            pieces = [passages.Passage(" ".join(other.title for other, _ in sections))]
         elif not pieces and position == 0:
-            pieces = [Passage("")]  # the title alone can be what is looked for
+            pieces = [passages.Passage("")]  # the title alone can be what is looked for
         elif not pieces and section.title and not section.text.strip():
-            pieces = [Passage("\n".join(child.title for child in section.children))]
+            pieces = [passages.Passage("\n".join(child.title for child in section.children))]
         titles = [document.title, *(step.title for step in path[1:])]
         if len(titles) > 1 and titles[0] == titles[1]:
             del titles[0]  # a page of several level-1 headings is called after the first of them
@@ -137,7 +131,7 @@ def document_units(
                 section.anchors[0] if section.anchors else "",
                 piece.text,
                 texts,
-                tuple(number for kind, *span in piece.stretches for number in (NO_PROSE.index(kind), *span)),
+                tuple(number for kind, *span in piece.stretches for number in (passages.NO_PROSE.index(kind), *span)),
             )
 
 
@@ -156,7 +150,7 @@ def shard_units(
         if url := site.address(document):
             values["url"] = url
         metadata = json.dumps(values, ensure_ascii=False)
-        indexed = IndexedDocument(document.id, document.title, document_overview(document), metadata)
+        indexed = IndexedDocument(document.id, document.title, passages.document_overview(document), metadata)
         yield indexed, list(document_units(document, number, incoming))
 
 

@@ -16,13 +16,7 @@ from structformer.document import word_count
 from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.units import IndexedDocuments, Units
-from structformer.retrieval.questions.pseudo_queries import (
-    ALL_SOURCES,
-    SOURCES,
-    PseudoQuery,
-    draw_pseudo_queries,
-    evenly_taken,
-)
+from structformer.retrieval.questions import pseudo_queries
 from structformer.sampling import Samples, SamplingOptions, tasks
 from structformer.sampling.draw_examples import draw
 from structformer.sampling.neighbourhood import WordWeights
@@ -35,7 +29,7 @@ from structformer.text.query_like import plain
 from structformer.workspace import Workspace
 
 PASSAGE = "passage"
-STRUCTURE_SOURCES = (PASSAGE, *SOURCES)  # those that are learned from unless others are asked for
+STRUCTURE_SOURCES = (PASSAGE, *pseudo_queries.SOURCES)  # those that are learned from unless others are asked for
 MOST_PASSAGES = 100_000  # of which a larger corpus's are a sample
 _SENTENCES, _LOOKED_AT = 3, 9  # of a passage: those that are taken, of so many
 _WORDS = range(4, 33)  # of a sentence
@@ -97,7 +91,7 @@ class _Pair:
 
 def structure_sources() -> tuple[str, ...]:
     """Return the names of all sources."""
-    return (PASSAGE, *ALL_SOURCES, *tasks())
+    return (PASSAGE, *pseudo_queries.ALL_SOURCES, *tasks())
 
 
 def structure_pairs(
@@ -114,7 +108,7 @@ def structure_pairs(
     """
     mix = mix or dict.fromkeys(STRUCTURE_SOURCES, 1.0)
     copies = Copies.of(units)
-    taken = evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))
+    taken = pseudo_queries.evenly_taken(len(documents), min(1.0, MOST_PASSAGES / max(1, len(units))))
     words = WordNumbers()
     drawn = _Sentences(seed)
     owners: list[int] = []
@@ -134,9 +128,9 @@ def structure_pairs(
     owned = _Owned(np.array(owners, np.int64), np.array(places, np.int64), len(documents))
     pairs = [pair for each in drawn.pairs() if (pair := owned.elsewhere(each, units)) is not None]
     corpus = Corpus.open(workspace)
-    if asked := [source for source in mix if source in ALL_SOURCES]:
+    if asked := [source for source in mix if source in pseudo_queries.ALL_SOURCES]:
         graph = ReferenceGraph.open(workspace, corpus)
-        questions = draw_pseudo_queries(corpus, graph, units, copies=copies, sources=asked, seed=seed)
+        questions = pseudo_queries.draw_pseudo_queries(corpus, graph, units, copies=copies, sources=asked, seed=seed)
         answered = (owned.answered(question, units) for question in questions if taken[question.document])
         pairs += [pair for pair in answered if pair is not None]
     if others := [source for source in mix if source in tasks()]:
@@ -186,7 +180,7 @@ class _Owned:
             return replace(pair, first=first, last=last)
         return self._with_rest(pair.text, pair.source, pair.document, units)
 
-    def answered(self, question: PseudoQuery, units: Units) -> _Pair | None:
+    def answered(self, question: pseudo_queries.PseudoQuery, units: Units) -> _Pair | None:
         """A pseudo-query's pair: with a passage of its document that lacks it, else with the first, without it."""
         first, last = self._bounds[question.document : question.document + 2]
         if first == last:

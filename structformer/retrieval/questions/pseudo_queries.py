@@ -26,18 +26,8 @@ from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import NO_COPIES, Copies
 from structformer.retrieval.documents.units import Unit
 from structformer.sampling.held_out import sentence_at
+from structformer.text import query_like
 from structformer.text.passages import sentences
-from structformer.text.query_like import (
-    FEWEST_WORDS,
-    MOST_WORDS,
-    first_word,
-    is_fragment,
-    is_imperative,
-    is_sentence,
-    plain,
-    question_text,
-    stands_alone,
-)
 from structformer.text.stop_words import function_words
 
 OPENING, SENTENCE, HEADING, RELATED = "opening", "sentence", "heading", "related"
@@ -82,9 +72,9 @@ def link_texts(
         for section, start, end, target in sorted(places[number]):
             texts_of_link = {LINK: _linking(texts[section], start, end), ANCHOR: texts[section][start:end]}
             for source in (source for source in texts_of_link if source in sources):
-                text, _ = question_text(texts_of_link[source])
-                if (plain(text), target) not in seen:
-                    seen.add((plain(text), target))
+                text, _ = query_like.question_text(texts_of_link[source])
+                if (query_like.plain(text), target) not in seen:
+                    seen.add((query_like.plain(text), target))
                     yield text, target, number, source
 
 
@@ -119,7 +109,7 @@ def draw_pseudo_queries(
     sources: Collection[str] = SOURCES,
     most: int = MOST_PSEUDO_QUERIES,
     seed: int = 0,
-    lengths: tuple[int, int] = (FEWEST_WORDS, MOST_WORDS),
+    lengths: tuple[int, int] = (query_like.FEWEST_WORDS, query_like.MOST_WORDS),
 ) -> list[PseudoQuery]:
     """Questions of the sources asked for, openings first; at most `most` of them, a third each of all but sentences.
 
@@ -131,22 +121,22 @@ def draw_pseudo_queries(
     """
     read = _Read(units, sources, most, seed, copies)
     openings = read.openings
-    in_manual = sum(is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
+    in_manual = sum(query_like.is_imperative(each.text) for each in openings.values()) >= _MANUAL_SHARE * len(openings)
     imperative = len(openings) >= FEWEST_OPENINGS and in_manual
     instructions = frozenset() if imperative else _first_words(openings.values(), corpus_languages(corpus))
 
     def wanted(text: str) -> bool:
-        if not stands_alone(text, *lengths):
+        if not query_like.stands_alone(text, *lengths):
             return False
         if imperative:
-            return is_imperative(text)
-        return first_word(text) in instructions if instructions else is_sentence(text)
+            return query_like.is_imperative(text)
+        return query_like.first_word(text) in instructions if instructions else query_like.is_sentence(text)
 
     drawn: list[PseudoQuery] = []
     if OPENING in sources:
         kept = EvenSample(most // 3, f"openings/{seed}")
         for document, each in openings.items():
-            if imperative or each.is_named or is_sentence(each.text):
+            if imperative or each.is_named or query_like.is_sentence(each.text):
                 kept.add(f"{document}/{each.text}", each.text, document, each.unit)
         drawn += [
             PseudoQuery(own.text, own.document, OPENING, read.holders(own.text) or tuple(own.units))
@@ -157,13 +147,13 @@ def draw_pseudo_queries(
             PseudoQuery(text, target, source, read.holders(text), (linking, *copies.others(linking)))
             for text, target, linking, source in link_texts(corpus, graph, sources, most // 3, seed)
             if copies.first(linking) != copies.first(target)
-            and (wanted(text) if source == LINK else stands_alone(text, *_NAME_WORDS))
+            and (wanted(text) if source == LINK else query_like.stands_alone(text, *_NAME_WORDS))
         ]
     if HEADING in sources:
         drawn += [
             PseudoQuery(each.text, each.document, HEADING, tuple(each.units))
             for each in read.headings.in_order()
-            if stands_alone(each.text, *_NAME_WORDS)
+            if query_like.stands_alone(each.text, *_NAME_WORDS)
         ]
     if RELATED in sources:
         drawn += [
@@ -172,11 +162,11 @@ def draw_pseudo_queries(
             for target in graph.see_also(document)
         ][: most // 3]
     if SENTENCE in sources:
-        taken = {(plain(question.text), copies.first(question.document)) for question in drawn}
+        taken = {(query_like.plain(question.text), copies.first(question.document)) for question in drawn}
         drawn += [
             PseudoQuery(each.text, each.document, SENTENCE, tuple(each.units))
             for each in read.sentences.in_order()
-            if wanted(each.text) and (plain(each.text), each.document) not in taken
+            if wanted(each.text) and (query_like.plain(each.text), each.document) not in taken
         ][: max(0, most - len(drawn))]
     return [_of_first(question, copies) for question in drawn]
 
@@ -208,7 +198,7 @@ def _first_words(openings: Collection[_Opening], languages: Sequence[str]) -> fr
     """
     if languages[0] in _VERB_LAST:
         return frozenset()
-    words = Counter(first_word(each.text) for each in openings if each.is_named)
+    words = Counter(query_like.first_word(each.text) for each in openings if each.is_named)
     unsaid = function_words(languages)
     shared = {word: count for word, count in words.items() if count > 1 and word not in unsaid}
     manual = len(openings) >= FEWEST_OPENINGS and sum(shared.values()) >= _MANUAL_SHARE * len(openings)
@@ -231,19 +221,19 @@ class _Read:
                 continue
             if HEADING in sources:
                 for heading in unit.path[1:]:
-                    self.headings.add(f"{unit.document}/{plain(heading)}", heading, unit.document, number)
+                    self.headings.add(f"{unit.document}/{query_like.plain(heading)}", heading, unit.document, number)
             for text, is_named in _candidates(unit):
                 if len(ours) < _OPENING_CANDIDATES:
                     ours.append(_Opening(text, number, is_named))
-                self.sentences.add(plain(text), text, unit.document, number)
-        beginning = Counter(text for ours in first.values() for text in {plain(each.text) for each in ours})
-        own = {at: [each for each in ours if beginning[plain(each.text)] == 1] for at, ours in first.items()}
+                self.sentences.add(query_like.plain(text), text, unit.document, number)
+        beginning = Counter(text for ours in first.values() for text in {query_like.plain(each.text) for each in ours})
+        own = {at: [each for each in ours if beginning[query_like.plain(each.text)] == 1] for at, ours in first.items()}
         # By document its first sentence that no other begins with; "General Commands Manual" says nothing.
         self.openings = {document: each[0] for document, each in own.items() if each}
 
     def holders(self, text: str) -> tuple[int, ...]:
         """Return the units that hold a sentence."""
-        holders = self.sentences.get(plain(text))
+        holders = self.sentences.get(query_like.plain(text))
         return tuple(holders.units) if holders else ()
 
 
@@ -254,8 +244,10 @@ def _candidates(unit: Unit) -> Iterator[tuple[str, bool]]:
         before = lines[number - 1].strip() if number else ""
         after = lines[number + 1].strip() if number + 1 < len(lines) else ""
         for sentence in sentences(line):
-            text, is_named = question_text(sentence)
-            if stands_alone(text, *_OPENING_WORDS) and not is_fragment(sentence, line, before, after):
+            text, is_named = query_like.question_text(sentence)
+            if query_like.stands_alone(text, *_OPENING_WORDS) and not query_like.is_fragment(
+                sentence, line, before, after
+            ):
                 yield text, is_named
 
 
@@ -269,7 +261,7 @@ def read_query_log(path: Path) -> list[str]:
             for number, line in enumerate(lines, 1):
                 text = _query(line.strip(), f"{path}, line {number}")
                 if any(map(str.isalnum, text)) and len(text) <= _LONGEST:
-                    queries.setdefault(plain(text), text)
+                    queries.setdefault(query_like.plain(text), text)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     if not queries:

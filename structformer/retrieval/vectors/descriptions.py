@@ -19,13 +19,7 @@ from structformer.graph import ReferenceGraph
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.document_filter import Mask
 from structformer.retrieval.documents.units import Units
-from structformer.retrieval.questions.pseudo_queries import (
-    LINK,
-    MOST_PSEUDO_QUERIES,
-    OPENING,
-    PseudoQuery,
-    draw_pseudo_queries,
-)
+from structformer.retrieval.questions import pseudo_queries
 from structformer.storage.files import read_errors
 from structformer.text.query_like import plain
 
@@ -35,18 +29,20 @@ _SCHEMA = pa.schema([("document", pa.int32()), ("source", pa.string()), ("text",
 ITSELF = -1  # who tells what a document says of itself
 
 
-def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[PseudoQuery]:
+def drawn_descriptions(corpus: Corpus, graph: ReferenceGraph, units: Units) -> list[pseudo_queries.PseudoQuery]:
     """Return all documents' descriptions, in the documents' order; at most 30,000, and as many that copies share."""
     copies = Copies.of(units)
-    drawn = draw_pseudo_queries(corpus, graph, units, copies=copies)
+    drawn = pseudo_queries.draw_pseudo_queries(corpus, graph, units, copies=copies)
     shared = (replace(each, document=other) for each in drawn for other in copies.others(each.document))
-    return sorted([*drawn, *islice(shared, MOST_PSEUDO_QUERIES)], key=lambda each: each.document)
+    return sorted([*drawn, *islice(shared, pseudo_queries.MOST_PSEUDO_QUERIES)], key=lambda each: each.document)
 
 
-def write_descriptions(path: Path, drawn: Sequence[PseudoQuery]) -> None:
+def write_descriptions(path: Path, drawn: Sequence[pseudo_queries.PseudoQuery]) -> None:
     """Write their texts."""
     columns = {name: [getattr(each, name) for each in drawn] for name in ("document", "source", "text")}
-    told_by = [each.passed_over[0] if each.source == LINK and each.passed_over else ITSELF for each in drawn]
+    told_by = [
+        each.passed_over[0] if each.source == pseudo_queries.LINK and each.passed_over else ITSELF for each in drawn
+    ]
     table = pa.table({**columns, "told_by": told_by}, _SCHEMA)
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, _SCHEMA) as writer:
         writer.write_table(table)
@@ -97,7 +93,7 @@ class Descriptions:
         _, first = np.unique(self.owners[at_best], return_index=True)
         return best, at_best[first]
 
-    def saying(self, question: PseudoQuery) -> Numbers:
+    def saying(self, question: pseudo_queries.PseudoQuery) -> Numbers:
         """Descriptions that may not count for a pseudo-query: those with its very words; if one of these is an opening,
         the openings of all documents too, so that its own document is not the only one without.
         """
@@ -105,7 +101,7 @@ class Descriptions:
             self._same = {}
             for number, text in enumerate(self._table["text"].to_pylist()):
                 self._same.setdefault(plain(text), []).append(number)
-            self._openings = np.flatnonzero(np.array(self._table["source"].to_pylist()) == OPENING)
+            self._openings = np.flatnonzero(np.array(self._table["source"].to_pylist()) == pseudo_queries.OPENING)
         same = np.array(self._same.get(plain(question.text), []), np.int64)
         return np.union1d(same, self._openings) if np.isin(same, self._openings).any() else same
 

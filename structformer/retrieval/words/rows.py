@@ -19,19 +19,7 @@ from structformer.retrieval.documents.document_filter import Allowed, Mask
 from structformer.retrieval.rankings.ranking import in_order
 from structformer.retrieval.words.lone_characters import LoneCharacters
 from structformer.storage.files import read_errors
-from structformer.text.lexical_analysis import (
-    Analyzer,
-    Cut,
-    analyzer,
-    analyzer_of,
-    any_term_query,
-    idf,
-    lone_characters,
-    query_terms,
-    saturation,
-    stemmed_words,
-    weighed_terms,
-)
+from structformer.text import lexical_analysis as analysis
 from structformer.text.stop_words import function_words
 from structformer.text.words import bare_words, names_of, spaced
 
@@ -44,7 +32,7 @@ DOCUMENT_FIELDS = {"text": 0.75, "exact": 0.25}
 _PLACE = "place"  # where a document is: its path, file name and address
 EXACT, NAMES = "exact", "names"
 # How fields are cut that have words as they stand; the others have their other forms too, and are stemmed.
-CUTS: dict[str, Cut] = {EXACT: bare_words, NAMES: names_of}
+CUTS: dict[str, analysis.Cut] = {EXACT: bare_words, NAMES: names_of}
 LONGEST_PHRASE = 64  # words
 _TERMS = 20_000  # documents that are named in a query; of more, what they are not is left out of what is found
 _HEAP_BYTES = 128 * 1024 * 1024
@@ -68,7 +56,7 @@ def _field_analyzers(fields: dict[str, float], languages: Sequence[str]) -> dict
     # Function words are half of all places: a phrase is found by the others, and their distance.
     unsaid = {EXACT: set(map(bare_words, function_words(languages)))}
     return {
-        field: analyzer(languages[0], stemmed=one and field not in CUTS, without=unsaid.get(field, ()))
+        field: analysis.analyzer(languages[0], stemmed=one and field not in CUTS, without=unsaid.get(field, ()))
         for field in fields
     }
 
@@ -103,7 +91,7 @@ class RowWriter:
         document = tantivy.Document()
         for field, text in words.items():
             by_language = self._several and field not in CUTS
-            document.add_text(field, stemmed_words(text, language) if by_language else text)
+            document.add_text(field, analysis.stemmed_words(text, language) if by_language else text)
         for place in places:
             document.add_text(_PLACE, place)
         document.add_unsigned("number", self.count)
@@ -161,8 +149,10 @@ class Rows:
             by_field = _field_analyzers(fields, languages)
             for field, words in by_field.items():
                 index.register_tokenizer(field, words)
-            several: dict[str, Analyzer] = {field: analyzer_of(languages) for field in fields if field not in CUTS}
-            self.analyzers: dict[str, Analyzer] = {**by_field, **(several if len(languages) > 1 else {})}
+            several: dict[str, analysis.Analyzer] = {
+                field: analysis.analyzer_of(languages) for field in fields if field not in CUTS
+            }
+            self.analyzers: dict[str, analysis.Analyzer] = {**by_field, **(several if len(languages) > 1 else {})}
             self.searcher = index.searcher()
         except (ValueError, OSError) as error:
             raise WorkspaceError(
@@ -178,18 +168,18 @@ class Rows:
 
     def score(self, query: str, texts: dict[str, str]) -> float:
         """Return the BM25 score that a row of these texts, by field, would have."""
-        count, lone, total = self.searcher.num_docs, lone_characters(query), 0.0
+        count, lone, total = self.searcher.num_docs, analysis.lone_characters(query), 0.0
         for field, text in texts.items():
             cut = CUTS.get(field, spaced)
             words = self.analyzers[field].analyze(cut(text))
             length = len(words) if field in CUTS else len(cut(text).split())
             average = self._average_words(field)
-            for term, weight in weighed_terms(self.analyzers[field], query, cut).items():
+            for term, weight in analysis.weighed_terms(self.analyzers[field], query, cut).items():
                 if term in lone:
                     score = self.lone.score(field, term, words, length, average)
                 else:
                     rows = self.searcher.doc_freq(field, term)
-                    score = idf(rows, count) * saturation(words.count(term), length, average)
+                    score = analysis.idf(rows, count) * analysis.saturation(words.count(term), length, average)
                 total += self._fields[field] * weight * score
         return total
 
@@ -211,9 +201,9 @@ class Rows:
         """Whether any row's text has this word."""
         if documents is not None:
             return bool(self.search(word, 1, documents, {"text": 1.0}))
-        terms = query_terms(self.analyzer, word)
+        terms = analysis.query_terms(self.analyzer, word)
         in_words = any(self.searcher.doc_freq("text", term) for term in terms)
-        return in_words or self.lone.are_in_text(lone_characters(word))
+        return in_words or self.lone.are_in_text(analysis.lone_characters(word))
 
     def at_place(self, place: str) -> list[int]:
         """Return the rows of a path, file name or address, in order."""
@@ -266,7 +256,7 @@ class Rows:
         return list(self.analyzers[EXACT].analyze(bare_words(query))[:LONGEST_PHRASE])
 
     def any_term(self, query: str, fields: dict[str, float]) -> tantivy.Query | None:
-        return any_term_query(self.schema, self.analyzers, query, fields, self.lone.query, CUTS)
+        return analysis.any_term_query(self.schema, self.analyzers, query, fields, self.lone.query, CUTS)
 
     def weighed(self, atoms: Sequence[tuple[tantivy.Query, float]], rows: Collection[int]) -> dict[int, float]:
         """Return those of the rows that have any of what is asked for, with the sums of its weights."""

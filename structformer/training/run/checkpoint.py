@@ -25,18 +25,7 @@ from torch.distributed.checkpoint.state_dict import (
 )
 
 from structformer.errors import ModelError, WorkspaceError
-from structformer.storage.files import (
-    fast_digest,
-    fsync_folder,
-    fsync_tree,
-    is_full,
-    is_temporary,
-    read_json,
-    remove,
-    remove_temporaries,
-    temporary_name,
-    write_json,
-)
+from structformer.storage import files
 
 KEPT = 2
 _STATE = "state.json"
@@ -59,15 +48,15 @@ class Checkpoints:
         """Remove all of them, and nothing else that may be in the folder."""
         if self.folder.is_dir():
             for path in list(self.folder.iterdir()):
-                if path.name in _OURS or _STEP.fullmatch(path.name) or is_temporary(path.name):
-                    remove(path)
+                if path.name in _OURS or _STEP.fullmatch(path.name) or files.is_temporary(path.name):
+                    files.remove(path)
             with suppress(OSError):  # something of a user's is left
                 self.folder.rmdir()
 
     def prepare(self) -> None:
         """Make the folder and remove what a killed writer left."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        remove_temporaries(self.folder)
+        files.remove_temporaries(self.folder)
 
     def steps(self) -> list[int]:
         """Steps with a checkpoint, ascending."""
@@ -80,7 +69,7 @@ class Checkpoints:
     ) -> None:
         """Write a checkpoint, of which KEPT stay. Raises ModelError if the disk is full, saying what is left."""
         final = self.folder / (name or f"step-{step:08}")
-        temporary = self.folder / temporary_name()
+        temporary = self.folder / files.temporary_name()
         try:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(parents=True)
@@ -91,12 +80,12 @@ class Checkpoints:
             }
             save_file(_contiguous(weights), temporary / _WEIGHTS)
             save_file(_contiguous(moments), temporary / _OPTIMIZER)
-            digests = {file: fast_digest(temporary / file) for file in (_WEIGHTS, _OPTIMIZER)}
-            write_json(temporary / _STATE, {**state, "step": step, "digests": digests}, digest=True)
-            fsync_tree(temporary)
+            digests = {file: files.fast_digest(temporary / file) for file in (_WEIGHTS, _OPTIMIZER)}
+            files.write_json(temporary / _STATE, {**state, "step": step, "digests": digests}, digest=True)
+            files.fsync_tree(temporary)
             shutil.rmtree(final, ignore_errors=True)
             os.replace(temporary, final)
-            fsync_folder(self.folder)
+            files.fsync_folder(self.folder)
         except (OSError, SafetensorError, WorkspaceError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
             raise self._not_saved(step, error) from error
@@ -108,7 +97,7 @@ class Checkpoints:
         kept = self.steps()
         good = f"the checkpoint of step {kept[-1]} is kept" if kept else "there is no checkpoint yet"
         room = "make room there, then run `structformer train --resume`"
-        advice = room if is_full(error) else "see that the folder can be written"
+        advice = room if files.is_full(error) else "see that the folder can be written"
         return ModelError(
             f"the checkpoint of step {step} could not be saved in {self.folder} ({error}): {advice}; {good}"
         )
@@ -124,8 +113,8 @@ class Checkpoints:
     def is_complete(self, folder: Path) -> bool:
         """Whether a checkpoint is all there and as it was written."""
         try:
-            digests = read_json(folder / _STATE, digest=True)["digests"]
-            return all(fast_digest(folder / file) == digest for file, digest in digests.items())
+            digests = files.read_json(folder / _STATE, digest=True)["digests"]
+            return all(files.fast_digest(folder / file) == digest for file, digest in digests.items())
         except (OSError, WorkspaceError, KeyError, TypeError, AttributeError):
             return False
 
@@ -133,7 +122,7 @@ class Checkpoints:
 def read_state(folder: Path) -> dict[str, Any]:
     """Return a checkpoint's state. Raises ModelError when it is none."""
     try:
-        state: dict[str, Any] = read_json(folder / _STATE, digest=True)
+        state: dict[str, Any] = files.read_json(folder / _STATE, digest=True)
     except WorkspaceError as error:
         raise ModelError(f"{folder} is not a checkpoint of structformer: {error}") from error
     return state

@@ -28,15 +28,7 @@ from structformer.training.judged.judging import Judge, development_score, set_w
 from structformer.training.objectives.objectives import Objective
 from structformer.training.options import TrainingOptions, TrainingPlan, learning_rate
 from structformer.training.report.reporting import ModelArithmetic, Reporter, StepReport, peak_of
-from structformer.training.run.checkpoint import (
-    Checkpoints,
-    module_state,
-    optimizer_state,
-    read_optimizer,
-    read_state,
-    read_weights,
-    set_state,
-)
+from structformer.training.run import checkpoint
 from structformer.training.run.memory import Learning, learn, memory_errors
 from structformer.training.run.option_defaults import ResolvedOptions
 from structformer.training.run.process_turns import Turns
@@ -70,7 +62,7 @@ class Ground:
     accelerator: Accelerator
     turns: Turns
     """How other processes wait for the first."""
-    checkpoints: Checkpoints
+    checkpoints: checkpoint.Checkpoints
     reporter: Reporter
 
 
@@ -127,9 +119,11 @@ class Run:
         folder = self.checkpoints.newest()
         if folder is None:
             return 0
-        state = read_state(folder)
+        state = checkpoint.read_state(folder)
         check_identity(state["identity"], self._identity, str(folder))
-        set_state(self.module, self._optimizer.optimizer, read_weights(folder), read_optimizer(folder))
+        checkpoint.set_state(
+            self.module, self._optimizer.optimizer, checkpoint.read_weights(folder), checkpoint.read_optimizer(folder)
+        )
         self.best = Best(**state["best"])
         if self.accelerator.scaler is not None and state.get("scaler"):
             self.accelerator.scaler.load_state_dict(state["scaler"])
@@ -137,11 +131,11 @@ class Run:
 
     def weights(self) -> dict[str, torch.Tensor]:
         """Return the objective's whole state, on the CPU; to be asked for on all processes."""
-        return module_state(self.module)
+        return checkpoint.module_state(self.module)
 
     def _save(self, step: int, *, name: str = "") -> None:
-        weights = module_state(self.module)
-        optimizer = {} if name else optimizer_state(self.module, self._optimizer.optimizer)
+        weights = checkpoint.module_state(self.module)
+        optimizer = {} if name else checkpoint.optimizer_state(self.module, self._optimizer.optimizer)
         if self.accelerator.is_main_process:
             state = {
                 "identity": self._identity,

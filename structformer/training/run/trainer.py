@@ -46,17 +46,10 @@ from structformer.training.objectives.objectives import Objective
 from structformer.training.options import BOTH, QUERY, TrainingOptions, TrainingPlan, TrainingResult
 from structformer.training.report.reporting import Reporter
 from structformer.training.request import RunMode, Source
+from structformer.training.run import option_defaults
 from structformer.training.run.checkpoint import Checkpoints, read_weights
 from structformer.training.run.loop import Ground, Run
 from structformer.training.run.memory import fitted, forget_peak, memory_errors
-from structformer.training.run.option_defaults import (
-    checkpoint_layers,
-    device_name,
-    identity,
-    load_ranker,
-    make_objective,
-    resolve,
-)
 from structformer.training.run.option_rules import begun_with, refuse_meaningless, write_options
 from structformer.training.run.planning import Measured, make_plan, measure, planned_before
 from structformer.training.run.process_turns import Turns
@@ -186,8 +179,8 @@ def _ground(request: _Request) -> Ground:
         torch.set_num_threads(options.threads)
     for tracker in options.report_to:
         require(f"--report-to {tracker}", tracker)
-    device = device_name()
-    settings = resolve(options, device)
+    device = option_defaults.device_name()
+    settings = option_defaults.resolve(options, device)
     if request.source and request.source.mix:
         settings = replace(settings, mix=request.source.mix)
     if os.environ.get("ACCELERATE_USE_FSDP"):
@@ -222,7 +215,7 @@ def _start(request: _Request, ground: Ground) -> _Start:
     if not ranker_kind(options.ranker).in_batch_negatives and (notice := without_negatives(order)):
         ground.reporter.notice(notice)
     torch.manual_seed(options.seed)
-    ranker = load_ranker(options, location, settings)
+    ranker = option_defaults.load_ranker(options, location, settings)
     ranker.model.to(accelerator.device)
     if not source and not base.scratch and not request.mode.resume and ranker_kind(options.ranker).sentence_encoder:
         training_advice(ground.corpus, request.workspace, base.name, request.mode.listener.note)
@@ -234,10 +227,10 @@ def _start(request: _Request, ground: Ground) -> _Start:
         teacher = None
         if options.teacher is not None:
             teacher = CrossEncoderTeacher(request.workspace, options.teacher, accelerator.device)
-        objective = make_objective(ranker, options, settings, location, ground.device, teacher)
+        objective = option_defaults.make_objective(ranker, options, settings, location, ground.device, teacher)
     objective.to(accelerator.device)
     if options.gradient_checkpointing:
-        checkpoint_layers(ranker)
+        option_defaults.checkpoint_layers(ranker)
     if accelerator.distributed_type != "FSDP":
         objective.batching = fitted(
             objective, half=accelerator.mixed_precision != "no", free_alone=request.mode.dry_run
@@ -308,7 +301,7 @@ def _run(request: _Request, ground: Ground, start: _Start, plan: TrainingPlan, j
     ground.accelerator.wait_for_everyone()
     if options.compile:
         start.ranker.model.compile(dynamic=True)
-    named = identity(options, ground.settings, start.samples.fingerprint)
+    named = option_defaults.identity(options, ground.settings, start.samples.fingerprint)
     return Run(ground, start.objective, options, start.order, plan, named, judging.development)
 
 
@@ -318,7 +311,7 @@ def _judged_and_saved(
     """Return the result with what judging found. weights: the trained ones."""
     options, settings, ranker = request.options, ground.settings, start.ranker
     if ground.accelerator.distributed_type == "FSDP":
-        ranker = load_ranker(options, start.location, settings)
+        ranker = option_defaults.load_ranker(options, start.location, settings)
     set_weights(ranker, weights)
     nothing = judging.development is None
     ground.reporter.notice(
