@@ -1,6 +1,4 @@
-"""Self-contained pages from templates: nothing is fetched, no script runs, a corpus's texts are escaped. And charts as
-SVG: round ticks, axes with names, and margins that fit the labels.
-"""
+"""Self-contained pages from templates: nothing is fetched, no script runs, texts are escaped; and charts as SVG."""
 
 from __future__ import annotations
 

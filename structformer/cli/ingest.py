@@ -343,8 +343,8 @@ def _say_site(out: common.Output, site: Site, above: Sequence[str]) -> None:
 def _dry_run(out: common.Output, request: IngestRequest, workspace: Workspace) -> int:
     """Show what an ingest would read."""
     from structformer.ingestion.ingesting import site_of
+    from structformer.ingestion.looking import Ignored
     from structformer.ingestion.report import Account, of_ignored, of_surveyed
-    from structformer.ingestion.survey import Ignored
 
     ignored = Ignored()
     sources = request.sources(workspace)

@@ -1,6 +1,4 @@
-"""`structformer search`; the options of commands that search, the opened index, and hits as these commands print them,
-in words and as JSON. For plugins' commands too.
-"""
+"""`structformer search`; options of commands that search, the opened index, hits as they print them; plugins' too."""
 
 from __future__ import annotations
 

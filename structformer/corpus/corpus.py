@@ -1,6 +1,4 @@
-"""The corpus on disk: shards of documents, listed by a manifest; read as a stream, checked by digest. And which
-languages it is in: those that its documents declare, or that their texts tell.
-"""
+"""The corpus on disk: shards of documents listed by a manifest, read as a stream, checked by digest; its languages."""
 
 from __future__ import annotations
 

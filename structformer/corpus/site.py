@@ -1,6 +1,4 @@
-"""Where a corpus's pages are read: the address of the site that is built from them, and its rule for addresses; and a
-whole document's text with its address, as rankers read it.
-"""
+"""Where a corpus's pages are read: the site's address and its rule; and whole documents' texts with their address."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,4 @@
-"""Queries with relevance judgements (qrels): BEIR and TREC files, read and written, ir_datasets, and ConTEB's form, in
-which chunks of documents are judged: Parquet tables of documents, by chunk, and of queries.
-"""
+"""Queries with relevance judgements (qrels): BEIR and TREC files, read and written, ConTEB's, and ir_datasets."""
 
 from __future__ import annotations
 

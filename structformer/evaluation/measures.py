@@ -1,6 +1,4 @@
-"""Measures by name: ir_measures', and those of plugins; and tests of differences in them: paired randomisation,
-bootstrap intervals, Holm's correction.
-"""
+"""Measures by name, ir_measures' and plugins'; and tests of their differences, intervals, Holm's correction."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,4 @@
-"""Where one pipeline wins and loses against another, query by query, with the texts; and a comparison as one
-self-contained page: table, intervals, every query's change against the baseline.
-"""
+"""Where a pipeline wins and loses against another, with the texts; and a comparison as one self-contained page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

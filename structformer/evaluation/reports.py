@@ -1,6 +1,4 @@
-"""A whole evaluation: comparisons, differences of two pipelines, and a folder with runs and a page; and a gate for
-continuous integration: whether a search is good enough, and no worse than it was.
-"""
+"""A whole evaluation, its page and its runs; and the gate: whether a search is good enough and no worse than it was."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,6 +1,4 @@
-"""One file as a format plugin sees it: its bytes, its neighbours, its text, the files that it includes; and what it may
-cost.
-"""
+"""One file as a format plugin sees it: its bytes, neighbours, text, the files it includes; and what it may cost."""
 
 from __future__ import annotations
 

@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     from structformer.ingestion.warc import page_name
 
 __all__ = [
-    "Fate",
-    "Fetched",
-    "FileFilter",
-    "IngestReport",
-    "SourceKind",
-    "find_losses",
-    "ingest",
-    "kind_of",
-    "page_name",
-    "read",
-    "text_of",
-]
+    "Fate", "Fetched", "FileFilter", "IngestReport", "SourceKind", "find_losses", "ingest", "kind_of", "page_name",
+    "read", "text_of",
+]  # fmt: skip
 __getattr__ = lazy_names(__name__)

@@ -16,12 +16,11 @@ from structformer.errors import ReadError, UsageError
 from structformer.formats.builder import stem_title
 from structformer.formats.protocol import StreamFormat
 from structformer.formats.source import Limits, SourceFile
-from structformer.ingestion.looking import LookTask, SurveyedFile
+from structformer.ingestion.looking import LookTask, SurveyedFile, survey
 from structformer.ingestion.ranges import pieces
 from structformer.ingestion.reading import Reader, Started, Status
 from structformer.ingestion.site_finding import found_site, with_navigation
 from structformer.ingestion.sources import SourceFiles
-from structformer.ingestion.survey import survey
 from structformer.ingestion.unpacking_limits import Clock
 from structformer.plugins import load_plugins
 from structformer.workspace import Source

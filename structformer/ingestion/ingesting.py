@@ -27,7 +27,7 @@ from structformer.formats.source import Limits
 from structformer.graph import write_graph
 from structformer.ingestion.direct import refuse_websites
 from structformer.ingestion.given_documents import given_shards
-from structformer.ingestion.looking import SiteTask, SurveyedFile, look_for_site
+from structformer.ingestion.looking import Ignored, SiteTask, SurveyedFile, cut, look_for_site
 from structformer.ingestion.page import write_reports
 from structformer.ingestion.ranges import pieces, ranges
 from structformer.ingestion.reading import Status
@@ -37,7 +37,6 @@ from structformer.ingestion.shard import ShardResult, ShardTask
 from structformer.ingestion.site_finding import FoundSite
 from structformer.ingestion.slow_files import Slow, noticing
 from structformer.ingestion.sources import folder_of
-from structformer.ingestion.survey import Ignored, cut
 from structformer.ingestion.walk import FileFilter
 from structformer.notebook import notebook_progress
 from structformer.plugins import load_plugins
@@ -219,11 +218,7 @@ def _missed_parts(corpus: Corpus, files: list[SurveyedFile]) -> set[str]:
 
 
 def _tasks(
-    files: list[SurveyedFile],
-    base: ShardTask,
-    known: list[ShardInfo],
-    workers: int,
-    taken: Mapping[str, float],
+    files: list[SurveyedFile], base: ShardTask, known: list[ShardInfo], workers: int, taken: Mapping[str, float]
 ) -> Iterator[ShardTask]:
     for group in cut(files):
         if group[0].stream:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from structformer.corpus import Corpus
 from structformer.corpus.shards import ShardInfo
 from structformer.graph import ReferenceGraph
+from structformer.ingestion.looking import Ignored
 from structformer.ingestion.report import IngestReport, complete
-from structformer.ingestion.survey import Ignored
 from structformer.pages import histogram, render
 from structformer.storage.files import write_bytes, write_json
 from structformer.text.visible_text import listed

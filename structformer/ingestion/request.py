@@ -12,10 +12,9 @@ from structformer.corpus.site import Site
 from structformer.engines import Engine
 from structformer.errors import UsageError
 from structformer.formats.source import Limits
-from structformer.ingestion.looking import LookTask, SurveyedFile
+from structformer.ingestion.looking import Ignored, LookTask, SurveyedFile, survey
 from structformer.ingestion.slow_files import Slow
 from structformer.ingestion.sources import added_sources, place_of, places_of, sources_of
-from structformer.ingestion.survey import Ignored, survey
 from structformer.ingestion.walk import FileFilter
 from structformer.plugins import load_plugins
 from structformer.text.visible_text import listed

@@ -1,6 +1,4 @@
-"""Texts as token ids: each read once, no further than needed, put between the special tokens of its model, and with
-texts of like length, so that little of a batch is padding.
-"""
+"""Texts as token ids: each read once, no further than needed, framed by special tokens, in batches of like length."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A workspace's trained models: where they are, what they were made from, and the verdict of held-out questions on
-them, in figures and in words.
-"""
+"""A workspace's trained models: where they are, what they were made from, and how held-out questions judge them."""
 
 import re
 from dataclasses import asdict, dataclass, field

@@ -1,6 +1,4 @@
-"""What sentence encoders share, whatever runs them: prompts, and a folder's tokenizer without transformers, called as
-that library's are.
-"""
+"""What sentence encoders share, whatever runs them: prompts, and a folder's tokenizer without transformers."""
 
 from __future__ import annotations
 

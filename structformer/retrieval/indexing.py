@@ -1,6 +1,4 @@
-"""Making the index of a workspace: units, documents, the lexical index, encoders' vectors. `index` reads it. In parts,
-each makes the vectors of its shards' texts; the merge is an index that finds them made.
-"""
+"""Making an index: units, documents, words, encoders' vectors; in parts too, whose merge finds the vectors made."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -289,15 +287,8 @@ def merge_index(
     workspace = Workspace(workspace)
     parts = PartsFolder(workspace, COMMAND)
     plan = parts.to_merge(rest=rest)
-    manifest = build_index(
-        workspace,
-        encoders=plan["encoders"],
-        language=plan["language"],
-        vector_bits=plan["vector_bits"],
-        nearest=plan["nearest"],
-        made=parts.folder,
-        progress=progress,
-        say=lambda message: None,  # it was said before the parts began
-    )
+    asked = {name: plan[name] for name in ("encoders", "language", "vector_bits", "nearest")}
+    # What there is to say was said before the parts began.
+    manifest = build_index(workspace, **asked, made=parts.folder, progress=progress, say=lambda message: None)
     parts.drop()
     return manifest

@@ -31,7 +31,6 @@ class Scorer(Protocol):
 
     def score(self, queries: Sequence[str], documents: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (pairs,) float32 scores."""
-        ...
 
 
 class QueryEncoder(Protocol):
@@ -39,7 +38,6 @@ class QueryEncoder(Protocol):
 
     def encode_queries(self, queries: Sequence[str]) -> npt.NDArray[np.float32]:
         """Return (queries, dimensions) float32, unit length."""
-        ...
 
 
 def load_query_encoder(workspace: Workspace, name: str) -> QueryEncoder:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from structformer.errors import UsageError, WorkspaceError
 from structformer.models.registry import checked_model, trained_models
+from structformer.retrieval import loading
 from structformer.retrieval.curated import Curated, curated_file, read_curated
 from structformer.retrieval.documents.copies import Copies
 from structformer.retrieval.documents.document_filter import Allowed, Mask
@@ -24,13 +25,6 @@ from structformer.retrieval.documents.translations import CorpusLanguages, Trans
 from structformer.retrieval.documents.units import IndexedDocuments, Units
 from structformer.retrieval.hits import Filter
 from structformer.retrieval.index import Index
-from structformer.retrieval.loading import (
-    QueryEncoder,
-    Scorer,
-    load_query_encoder,
-    load_scorer,
-    model_fingerprint,
-)
 from structformer.retrieval.query_parts import is_called, parts_of, put_first, put_named_first
 from structformer.retrieval.rankings.doubt import PARTS_OF_A_NAME
 from structformer.retrieval.rankings.hybrid_score import FusionWeights, fusion_weights
@@ -234,7 +228,7 @@ class OpenedIndex:
 
         return Pipeline(tuple(map(named, pipeline.stages)))
 
-    def encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
+    def encoder(self, name: str) -> tuple[loading.QueryEncoder, DenseIndex, FusionWeights]:
         """Return an encoder of queries, with its vectors of this index and its fusion weights."""
         return self.kept(_ENCODER, name, self._open_encoder)
 
@@ -272,20 +266,20 @@ class OpenedIndex:
             return False
         return self.index.has_vectors(STRUCTURE) or os.access(self.index.folder, os.W_OK)
 
-    def use_encoder(self, name: str, encoder: QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
+    def use_encoder(self, name: str, encoder: loading.QueryEncoder, index: DenseIndex, weights: FusionWeights) -> None:
         """Put another encoder of queries in the place of the one that was opened."""
         self._kept[_ENCODER, name] = encoder, index, weights
 
-    def _open_encoder(self, name: str) -> tuple[QueryEncoder, DenseIndex, FusionWeights]:
+    def _open_encoder(self, name: str) -> tuple[loading.QueryEncoder, DenseIndex, FusionWeights]:
         from structformer.retrieval.vectors.dense import DenseIndex
 
         if name != UNTRAINED:
             checked_model(self.workspace, name)
         vectors = self._vectors(self.index, name)
         place = encoder_place(self.workspace, name)
-        fingerprint = model_fingerprint(self.workspace, name)
-        encoder = load_query_encoder(self.workspace, name)
-        if model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
+        fingerprint = loading.model_fingerprint(self.workspace, name)
+        encoder = loading.load_query_encoder(self.workspace, name)
+        if loading.model_fingerprint(self.workspace, name) != fingerprint or vectors.stem != place.vectors:
             raise WorkspaceError(f"the model {name} was trained again while it was loaded: search again")
         nearest, descriptions = self.index.nearest(vectors), self.index.descriptions(vectors)
         made = self.index.made(vectors)
@@ -335,8 +329,8 @@ class OpenedIndex:
             raise UsageError(f"where is a Filter, not {type(where).__name__}")
         return Allowed(self.metadata.matching(where.paths, where.metadata), self.owners) if where else None
 
-    def reranker(self, name: str) -> Scorer:
+    def reranker(self, name: str) -> loading.Scorer:
         """A ranker of any kind by its name in the workspace or its path; "base" is a cross-encoder before any training,
         and "base=LOCATION" that of another base model. Raises ModelError, UsageError.
         """
-        return self.kept("reranker", name, lambda name: load_scorer(self.workspace, name))
+        return self.kept("reranker", name, lambda name: loading.load_scorer(self.workspace, name))

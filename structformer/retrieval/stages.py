@@ -61,14 +61,7 @@ def _of_documents(opened: OpenedIndex, query: str, k: int, units: Ranked, docume
     ]
 
 
-LEXICAL = StageKind(
-    "lexical",
-    _lexical,
-    finds=True,
-    options={"k": 200, "of": SECTIONS},
-    choices=OF,
-    likely=_likely,
-)
+LEXICAL = StageKind("lexical", _lexical, finds=True, options={"k": 200, "of": SECTIONS}, choices=OF, likely=_likely)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ texts go through the model together depends on the shard alone, so what is drawn
 processes."""
 
 import hashlib
-import os
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +45,7 @@ from structformer.storage.files import (
     read_json,
     remove,
     remove_temporaries,
-    temporary_name,
+    replacing_file,
     write_json,
     writing_errors,
 )
@@ -197,10 +196,9 @@ def _make_anchors(task: DrawTask) -> None:
         return
     corpus = Corpus.open(task.workspace)
     graph = ReferenceGraph.open(task.workspace, corpus)
-    temporary = path.with_name(temporary_name())
     share = task.held_out
     held = {place for place, name in enumerate(corpus.document_ids()) if share and is_held_out(name, task.seed, share)}
-    with closing(sqlite3.connect(temporary)) as database:
+    with replacing_file(path) as temporary, closing(sqlite3.connect(temporary)) as database:
         database.execute("PRAGMA journal_mode=OFF")
         database.execute("CREATE TABLE anchors (text TEXT, target INTEGER, PRIMARY KEY (text, target)) WITHOUT ROWID")
         rows = (
@@ -210,7 +208,6 @@ def _make_anchors(task: DrawTask) -> None:
         )
         database.executemany("INSERT OR IGNORE INTO anchors VALUES (?, ?)", rows)
         database.commit()
-    os.replace(temporary, path)
 
 
 def kept(
@@ -226,14 +223,8 @@ def kept(
     path = weights.folder / f"{digest.hexdigest()}.arrow"
     if path.exists():
         return path
-    with writing_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(temporary_name())
-        try:
-            _write(temporary, _computed(weights, groups(), started))
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    with writing_errors(path), replacing_file(path) as temporary:
+        _write(temporary, _computed(weights, groups(), started))
     return path
 
 

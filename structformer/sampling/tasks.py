@@ -1,6 +1,4 @@
-"""Sampling tasks: how a task's Examples are drawn, what it needs for that, and what they are like; the tasks there are;
-and the random source that each document's Examples come from.
-"""
+"""Sampling tasks: what one is, those there are, and the random source that each document's Examples come from."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

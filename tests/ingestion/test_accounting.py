@@ -14,9 +14,9 @@ from structformer import Corpus
 from structformer.errors import ReadError
 from structformer.formats.source import Limits
 from structformer.ingestion import ingest, read
+from structformer.ingestion.looking import Ignored
 from structformer.ingestion.report import Account, IngestReport, of_ignored, of_surveyed
 from structformer.ingestion.request import IngestRequest
-from structformer.ingestion.survey import Ignored
 from structformer.workspace import Workspace
 from test_archives import tarred, zipped
 from test_ingest import contents

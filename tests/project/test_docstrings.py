@@ -31,7 +31,7 @@ def documented() -> Iterator[tuple[str, str]]:
 
 def packages() -> Iterator[object]:
     for info in pkgutil.iter_modules(structformer.__path__, "structformer."):
-        if info.ispkg:
+        if info.name != "structformer.__main__":  # importing that runs the command
             yield importlib.import_module(info.name)
 
 

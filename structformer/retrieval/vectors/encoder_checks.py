@@ -1,6 +1,4 @@
-"""Trying pretrained encoders on a corpus: whether one reads it, that is, finds a passage by one of its own sentences,
-as words do; and whether a base and a query model share one vector space, before they are chosen.
-"""
+"""Trying encoders on a corpus: whether one reads it, and whether a base and a query model share a vector space."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice

@@ -28,11 +28,9 @@ class Encoder(Protocol):
     @property
     def dimensions(self) -> int:
         """Length of a vector."""
-        ...
 
     def encode_documents(self, documents: Sequence[str]) -> Vectors:
         """Return (documents, dimensions) float32, unit length."""
-        ...
 
 
 def product(left: Any, right: Any) -> Any:

@@ -1,6 +1,4 @@
-"""The lexical first stage: BM25 in embedded tantivy indexes, one of the units and one of whole documents; and how much
-of a query rows have: of its names and words, weighed by how rare they are.
-"""
+"""The lexical first stage: BM25 in tantivy indexes of units and of whole documents; how much of a query they have."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -1,6 +1,4 @@
-"""The Examples a run learns from: its sampling options' set, unnamed ones default, drawn first if missing. And which of
-them a step sees: a pure function of the seed and the step, so that any step can be reached at once.
-"""
+"""The Examples a run learns from, and which of them a step sees: a pure function of the seed and the step."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence

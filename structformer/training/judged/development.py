@@ -1,6 +1,4 @@
-"""Judged queries to choose a checkpoint by, each with the candidate documents that a ranker puts in order, of a run or
-of BM25; and the score of that order.
-"""
+"""Judged queries that choose a checkpoint, with the candidates that a ranker puts in order, of a run or of BM25."""
 
 from __future__ import annotations
 

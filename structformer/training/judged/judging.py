@@ -1,6 +1,4 @@
-"""Ranks on held-out structure, or of judged documents, by which a run judges itself; and the weights that it keeps by
-them, trained or mixed with the base's.
-"""
+"""Ranks on held-out structure or judged queries, by which a run judges itself and mixes its weights with the base's."""
 
 import math
 from collections import Counter

@@ -1,6 +1,4 @@
-"""Losses over groups of pairs and over batches. Each gives one value per group or query; the loop weighs them. Also
-what they take from elsewhere: a teacher's scores of pairs, and the rows of all processes that take a step together.
-"""
+"""Losses over groups of pairs and over batches, a value per group or query; a teacher's scores; other devices' rows."""
 
 import hashlib
 from collections.abc import Sequence

@@ -1,6 +1,4 @@
-"""Which options mean something to a training: what fields of TrainingOptions, kinds of rankers and losses declare; and
-the options of runs that were stopped before their end, so that `--resume` needs no others.
-"""
+"""Which options mean something to a training; and those of a run that was stopped, for `--resume` without others."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, fields, replace

@@ -22,7 +22,6 @@ from structformer.training.options import TrainingOptions, TrainingPlan
 from structformer.training.run.checkpoint import read_state
 from structformer.training.run.loop import Ground, chunk_seed
 from structformer.training.run.memory import Learning, learn, memory_errors, tried
-from structformer.training.run.option_defaults import ResolvedOptions
 
 _MEASURED_STEPS = 5  # at most
 _BEFORE = "while measuring, before the first step"
@@ -48,13 +47,11 @@ class Measured:
 
 
 def measure(
+    ground: Ground,
     objective: Objective,
     order: ExampleOrder,
-    settings: ResolvedOptions,
-    device: str,
-    development: DevelopmentSet | Judge | None,
     options: TrainingOptions,
-    processes: int = 1,
+    development: DevelopmentSet | Judge | None,
     *,
     one_example: bool = False,
 ) -> tuple[Measured, DevelopmentSet | Judge | None]:
@@ -63,7 +60,8 @@ def measure(
     step and multiply.
     """
     objective.train()
-    autocast = partial(torch.autocast, device, torch.bfloat16, enabled=settings.precision == "bf16")
+    device, processes = ground.device, ground.accelerator.num_processes
+    autocast = partial(torch.autocast, device, torch.bfloat16, enabled=ground.settings.precision == "bf16")
     total = lambda losses, masked: losses.mean() + (0.0 if masked is None else masked.mean())  # noqa: E731
     learning = Learning(objective, objective, total, autocast, torch.autograd.backward, nullcontext)
     if device == "cuda":

@@ -1,6 +1,4 @@
-"""Saving a trained ranker as a model of the workspace, with its record, its log and its card: what it was made from,
-how, and its scores; the README.md that model hubs show.
-"""
+"""Saving a trained ranker with its record, its log and its card, the README.md that model hubs show."""
 
 import json
 import re

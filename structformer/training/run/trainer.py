@@ -24,13 +24,7 @@ from structformer.sampling import needs_attention
 from structformer.sampling.held_out import DevelopmentSet, development_set
 from structformer.storage.files import replacing_folder
 from structformer.storage.seal import Sealed, seal
-from structformer.training.data.example_order import (
-    ExampleOrder,
-    ExampleSource,
-    current_samples,
-    nothing_to_learn,
-    without_negatives,
-)
+from structformer.training.data import example_order
 from structformer.training.judged.judging import (
     Judge,
     Judging,
@@ -138,8 +132,8 @@ class _Start:
 
     base: BaseModel
     location: str
-    samples: ExampleSource
-    order: ExampleOrder
+    samples: example_order.ExampleSource
+    order: example_order.ExampleOrder
     ranker: Ranker
     objective: Objective
 
@@ -209,10 +203,10 @@ def _start(request: _Request, ground: Ground) -> _Start:
         location = scratch_model(request.cache, ground.corpus, options) if base.scratch else base.location
         samples = source.samples if source else _drawn(request, ground, location)
     groups = settings.groups * options.accumulation * accelerator.num_processes
-    order = ExampleOrder(samples, settings.mix, groups, options.seed)
+    order = example_order.ExampleOrder(samples, settings.mix, groups, options.seed)
     if not order.mix:
-        raise ModelError(nothing_to_learn(settings.mix, samples, request.learned_from))
-    if not ranker_kind(options.ranker).in_batch_negatives and (notice := without_negatives(order)):
+        raise ModelError(example_order.nothing_to_learn(settings.mix, samples, request.learned_from))
+    if not ranker_kind(options.ranker).in_batch_negatives and (notice := example_order.without_negatives(order)):
         ground.reporter.notice(notice)
     torch.manual_seed(options.seed)
     ranker = option_defaults.load_ranker(options, location, settings)
@@ -242,11 +236,13 @@ def _start(request: _Request, ground: Ground) -> _Start:
     return _Start(base, location, samples, order, ranker, objective)
 
 
-def _drawn(request: _Request, ground: Ground, location: str) -> ExampleSource:
+def _drawn(request: _Request, ground: Ground, location: str) -> example_order.ExampleSource:
     tasks = list(ground.settings.mix)
     attention = AttentionWeights(location, request.cache) if needs_attention(tasks) else None
     folder, say = request.scratch and request.scratch / "drawn", ground.reporter.notice
-    return current_samples(request.learned_from, ground.corpus, tasks, request.options.sampling, attention, folder, say)
+    return example_order.current_samples(
+        request.learned_from, ground.corpus, tasks, request.options.sampling, attention, folder, say
+    )
 
 
 def _measured(request: _Request, ground: Ground, start: _Start) -> tuple[Judging, Measured]:
@@ -266,14 +262,7 @@ def _measured(request: _Request, ground: Ground, start: _Start) -> tuple[Judging
     if source and source.shares and len(shares) > 1:
         shares = source.shares
     measured, development = measure(
-        start.objective,
-        start.order,
-        ground.settings,
-        ground.device,
-        development,
-        options,
-        ground.accelerator.num_processes,
-        one_example=request.mode.dry_run,
+        ground, start.objective, start.order, options, development, one_example=request.mode.dry_run
     )
     weights = weights_of(start.ranker.model)
     taught = source.taught if source and judged is None else None
@@ -319,12 +308,7 @@ def _judged_and_saved(
     )
     scores, kept, judged = choose(ranker, start.base, judging)
     result = replace(
-        result,
-        seconds=request.spent(),
-        development=scores,
-        kept=kept,
-        judged_by=judging.judged_by,
-        judged=judged,
+        result, seconds=request.spent(), development=scores, kept=kept, judged_by=judging.judged_by, judged=judged
     )
     if request.source and request.source.passages:
         ranker.passages = request.source.passages  # type: ignore[attr-defined]

@@ -111,7 +111,7 @@ class Search {
     return [query, ...new Set(added.map(([, meaning]) => meaning))].join(" ");
   }
 
-  /** Ranked passages, first those of documents whose file name, address or title the query is (structformer/retrieval/named_pages.py); whether any are. */
+  /** Ranked passages, first those of documents whose file name, address or title the query is (structformer/retrieval/query_parts.py); whether any are. */
   async named(query, ranked) {
     const best = new Map();
     for (const [unit] of ranked) if (!best.has(this.owner(unit))) best.set(this.owner(unit), unit);
