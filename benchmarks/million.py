@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from structformer.graph.incoming import EDGES, IncomingTask, gather, write_incoming
+from structformer.graph.resolution import EDGES, IncomingTask, gather, write_incoming
 from structformer.retrieval.documents.metadata import MetadataTable, MetadataWriter, metadata_values, open_facets
 from structformer.retrieval.documents.units import DOCUMENTS, IndexedDocument, IndexedDocuments, TableWriter
 

@@ -50,8 +50,7 @@ from structformer.retrieval.learning.structure_pairs import STRUCTURE_SOURCES, s
 from structformer.retrieval.vectors.encoder_names import UNTRAINED
 from structformer.sampling import needs_attention
 from structformer.static_encoder.contrastive import LearningOptions
-from structformer.static_encoder.encoder import unit
-from structformer.static_encoder.words import words_of
+from structformer.static_encoder.encoder import unit, words_of
 from structformer.storage.files import read_json, write_bytes
 from structformer.workspace import Workspace
 

@@ -30,9 +30,6 @@ _SENT_NOTHING = ("base_url", "cors", "paths")  # whose addresses are written dow
 _THEME = "theme"  # a table that describes the site, as the file of --theme does
 # Options that say who may ask, and what is kept of it.
 _DOORS = ("host", "hosts", "cors", "tokens", "rate", "proxies", "feedback", "log_queries")
-_COMMON = ("workspace", "config", "quiet", "verbose", "as_json")
-
-
 # Errors that say what is wrong by themselves.
 _FORESEEN = (StructformerError, click.ClickException, click.Abort, click.exceptions.Exit, BrokenPipeError, MemoryError)
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")

@@ -21,9 +21,8 @@ from structformer.corpus.shards import read_rows, read_table
 from structformer.document import LinkKind
 from structformer.engines import Engine, get_engine, mapped
 from structformer.errors import WorkspaceError
-from structformer.graph.incoming import Groups, IncomingTask, incoming_texts, read_incoming
 from structformer.graph.name_tables import NameTables, graph_work, write_names
-from structformer.graph.resolution import Resolution, ResolveTask
+from structformer.graph.resolution import Groups, IncomingTask, Resolution, ResolveTask, incoming_texts, read_incoming
 from structformer.storage.files import remove, write_json
 from structformer.storage.seal import Sealed
 from structformer.workspace import Hold, Workspace
@@ -81,7 +80,7 @@ def _write_incoming(
         IncomingTask(gathered, group, tuple(corpus.starts[first:end]), str(folder / "incoming" / f"{group:03}.parquet"))
         for group, (first, end) in enumerate(zip(groups.first_shards, ends, strict=True))
     ]
-    work = graph_work("structformer.graph.incoming:write_incoming", len(tasks), workers)
+    work = graph_work("structformer.graph.resolution:write_incoming", len(tasks), workers)
     for _ in mapped(work, tasks, engine):
         pass
 

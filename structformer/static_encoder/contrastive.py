@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from structformer.static_encoder.words import Table, narrowed
+from structformer.static_encoder.encoder import Table, narrowed
 
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]

@@ -133,7 +133,7 @@ import sys, time
 from datetime import timedelta
 import torch.distributed as distributed
 from structformer.training.data import example_order as drawing
-from structformer.training.run import trainer
+from structformer.training.run import option_defaults
 
 begin, draw = distributed.init_process_group, drawing.draw_samples
 
@@ -149,7 +149,7 @@ def stop(*arguments):
     sys.exit(0)
 
 distributed.init_process_group, drawing.draw_samples = begin_impatiently, draw_slowly
-trainer.load_ranker = stop
+option_defaults.load_ranker = stop
 from structformer.cli.main import main
 main(["train", *sys.argv[1:]])
 """

@@ -32,8 +32,17 @@ from structformer.retrieval.vectors.encoder_places import encoder_place
 from structformer.retrieval.vectors.encoding import KnownVectors, new_share
 from structformer.static_encoder import StaticEncoder
 from structformer.static_encoder.contrastive import LearningOptions, Pairs, _gradient, _positives, learn
-from structformer.static_encoder.encoder import FEATURES, VECTORS, starting_vectors
-from structformer.static_encoder.words import Features, WordNumbers, chosen_features, features_of, stacked, words_of
+from structformer.static_encoder.encoder import (
+    FEATURES,
+    VECTORS,
+    Features,
+    WordNumbers,
+    chosen_features,
+    features_of,
+    stacked,
+    starting_vectors,
+    words_of,
+)
 from structformer.workspace import Workspace
 
 from boats import TINY, boats

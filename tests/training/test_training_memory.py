@@ -345,7 +345,9 @@ def test_a_process_measures_the_part_of_a_step_that_will_be_its_own(monkeypatch)
     objective = SimpleNamespace(prepare=prepare, train=lambda: None, zero_grad=lambda set_to_none: None, ranker=None)
     order = ExampleOrder(SimpleNamespace(counts={"ict": 640}, example=lambda task, number: number), {"ict": 1.0}, 64, 0)
     options = TrainingOptions(ranker="cross-encoder", accumulation=2)
-    found, _ = measure(objective, order, SimpleNamespace(precision="no"), "cpu", None, options, processes=8)
+    processes = SimpleNamespace(num_processes=8)
+    ground = SimpleNamespace(device="cpu", settings=SimpleNamespace(precision="no"), accelerator=processes)
+    found, _ = measure(ground, objective, order, options, None)
     assert set(seen) == {4}, "64 Examples in 2 chunks for each of 8 processes"
     assert found.pairs_per_second * found.seconds == pytest.approx(3 * 64)
 

@@ -11,7 +11,7 @@ from structformer import Retriever
 from structformer.errors import ModelError, UsageError
 from structformer.retrieval.indexing import build_index
 from structformer.static_encoder import StaticEncoder
-from structformer.static_encoder.words import words_of
+from structformer.static_encoder.encoder import words_of
 
 from structformer_devkit.example_corpus import example_workspace
 from structformer_exports.static_embedding import export_static

@@ -253,7 +253,7 @@ def test_reranking_documents_counts_documents(tmp_path, monkeypatch):
     workspace = ingested(tmp_path / "pages", tmp_path / "w")
     build_index(workspace, encoders=[])
     ranker = Longest()
-    monkeypatch.setattr("structformer.retrieval.opened.load_scorer", lambda *_: ranker)
+    monkeypatch.setattr("structformer.retrieval.loading.load_scorer", lambda *_: ranker)
     retriever = Retriever.open(workspace)
     units = len(retriever.rank(["keel"], "lexical")[0].ranked)
     assert units > 12
@@ -270,7 +270,7 @@ def test_reranking_documents_counts_documents(tmp_path, monkeypatch):
 def test_rerankers_read_of_documents_what_they_were_trained_on(wiki, marco, monkeypatch):
     """Title, address where there is one, sections with their titles."""
     ranker = Longest()
-    monkeypatch.setattr("structformer.retrieval.opened.load_scorer", lambda *_: ranker)
+    monkeypatch.setattr("structformer.retrieval.loading.load_scorer", lambda *_: ranker)
     for workspace, count in ((wiki, len(THINGS)), (marco / "w", 40)):
         build_index(workspace, encoders=[])
         ranker.read.clear()

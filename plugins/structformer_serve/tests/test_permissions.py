@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from structformer.errors import UsageError
 from structformer.graph import ReferenceGraph
-from structformer.graph.incoming import NOWHERE
+from structformer.graph.resolution import NOWHERE
 from structformer.ingestion import ingest
 from structformer.retrieval.documents import metadata
 from structformer.retrieval.documents.metadata import Facet, MetadataTable, MetadataWriter, open_facets

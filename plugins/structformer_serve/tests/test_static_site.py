@@ -22,7 +22,7 @@ from structformer.retrieval import STATIC_WORDS
 from structformer.retrieval.documents.units import Unit
 from structformer.retrieval.indexing import build_index
 from structformer.static_encoder import StaticEncoder
-from structformer.static_encoder.words import words_of
+from structformer.static_encoder.encoder import words_of
 from structformer.text.lexical_analysis import idf, saturation
 from structformer.workspace import Workspace
 

@@ -27,9 +27,8 @@ from structformer.retrieval.vectors.second_look import own_outlines
 from structformer.sampling import needs_attention
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.static_encoder import StaticEncoder
+from structformer.static_encoder import encoder as static_encoder
 from structformer.static_encoder.contrastive import LearningOptions, learn
-from structformer.static_encoder.encoder import FEATURES, KIND, VECTORS, starting_vectors
-from structformer.static_encoder.words import Features, Table, chosen_features
 from structformer.workspace import Workspace
 
 _OF_OWN_OUTLINES = 0.25  # of the epochs, where all documents have outlines of their own
@@ -113,8 +112,8 @@ class StructureLessons:
         self._drawn = structure_pairs(workspace, units, documents, mix=options.mix, seed=seed, weights=weights)
 
     @cached_property
-    def _features(self) -> tuple[Features, Table]:
-        features = chosen_features(self._drawn.passages, self._drawn.words, most=self.options.features)
+    def _features(self) -> tuple[static_encoder.Features, static_encoder.Table]:
+        features = static_encoder.chosen_features(self._drawn.passages, self._drawn.words, most=self.options.features)
         if not len(features):
             raise ModelError("the corpus has no word that two of its passages share: there is nothing to learn from")
         return features, features.table(self._drawn.words)
@@ -167,7 +166,9 @@ class StructureLessons:
     def _singular_vectors(self) -> npt.NDArray[np.float32]:
         passages, (_, table) = self._drawn.passages, self._features
         options = self.options
-        return starting_vectors(passages, table[: passages.shape[1]], options.dimensions, seed=options.learning.seed)
+        return static_encoder.starting_vectors(
+            passages, table[: passages.shape[1]], options.dimensions, seed=options.learning.seed
+        )
 
 
 def _carried_over(start: StaticEncoder, names: list[str]) -> Any:
@@ -185,9 +186,9 @@ def save_structure(
     """Save an encoder as the model of that name; returns its record. keep: move an earlier one to models/earlier."""
     with workspace.replacing_model(name, keep=keep) as folder:
         learned.encoder.save(folder)
-        np.save(digest_path(folder / VECTORS), learned.digests)
+        np.save(digest_path(folder / static_encoder.VECTORS), learned.digests)
         digest = hashlib.sha256()
-        for file in (FEATURES, VECTORS):
+        for file in (static_encoder.FEATURES, static_encoder.VECTORS):
             digest.update((folder / file).read_bytes())
         training = {
             "tool_version": __version__,
@@ -199,7 +200,7 @@ def save_structure(
             "epochs": round(learned.epochs, 2),
             "seconds": round(learned.seconds, 1),
         }
-        record = ModelRecord(KIND, "", "", digest.hexdigest()[:16], training)
+        record = ModelRecord(static_encoder.KIND, "", "", digest.hexdigest()[:16], training)
         write_record(folder, record)
         _write_card(folder, record, name, corpus)
     return record
@@ -236,7 +237,7 @@ def make_structure(
             raise UsageError(f"{workspace.model(STRUCTURE)} is a {record.kind}: give it another name")
         options = StructureOptions.of(record.training["options"]).repeatable
         other = options.alone is not None and options.alone != alone
-        if not other and new_share((unit.ranker_text for unit in units), folder / VECTORS) <= _STALE:
+        if not other and new_share((unit.ranker_text for unit in units), folder / static_encoder.VECTORS) <= _STALE:
             return True
         options = replace(options, alone=alone) if other else options
         start = None if other else StaticEncoder.load(folder)

@@ -22,7 +22,7 @@ from structformer.sampling.draw_examples import draw
 from structformer.sampling.neighbourhood import WordWeights
 from structformer.sampling.sets import SampleRequest
 from structformer.static_encoder.contrastive import Pairs
-from structformer.static_encoder.words import Table, WordNumbers, stacked
+from structformer.static_encoder.encoder import Table, WordNumbers, stacked
 from structformer.storage.files import building_folder
 from structformer.text.passages import sentences
 from structformer.text.query_like import plain
