@@ -131,8 +131,3 @@ def describe_shard(folder: Path) -> ShardInfo:
 def is_shard_name(name: str) -> bool:
     """Whether a folder's name is that of a shard: three digests in hexadecimal."""
     return _SHARD_NAME.fullmatch(name) is not None
-
-
-def path_order(path: str) -> list[str]:
-    """Return the key under which paths sort as the walk visits them: by component."""
-    return path.split("/")

@@ -12,7 +12,7 @@ from pathlib import Path
 from structformer._version import __version__
 from structformer.corpus import FORMAT_VERSION, Corpus, manifest_value, write_other_files
 from structformer.corpus.rows import Row, document_rows
-from structformer.corpus.shards import ShardInfo, describe_shard, path_order, read_shard, shard_writer
+from structformer.corpus.shards import ShardInfo, describe_shard, read_shard, shard_writer
 from structformer.corpus.site import write_site
 from structformer.document import Document
 from structformer.errors import UsageError, WorkspaceError
@@ -21,6 +21,7 @@ from structformer.graph import write_graph
 from structformer.ingestion.looking import SurveyedFile
 from structformer.ingestion.reading import Outcome
 from structformer.ingestion.shard import source_row
+from structformer.ingestion.walk import path_order
 from structformer.plugins import load_plugins
 from structformer.storage.files import become, building_folder, write_json
 from structformer.workspace import Workspace

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from structformer.corpus.shards import path_order
 from structformer.formats.protocol import CompositeFormat, Format, FragmentFormat
 from structformer.formats.source import SourceFile
+from structformer.ingestion.walk import path_order
 from structformer.text.visible_text import listed
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from structformer._version import __version__
 from structformer.corpus import Corpus, manifest_value, write_other_files
-from structformer.corpus.shards import ShardInfo, is_shard_name, path_order
+from structformer.corpus.shards import ShardInfo, is_shard_name
 from structformer.corpus.site import GIVEN, Navigation, Site, read_site, write_site
 from structformer.did_you_mean import checked_options
 from structformer.engines import Engine, Work, get_engine, passing_over
@@ -37,7 +37,7 @@ from structformer.ingestion.shard import ShardResult, ShardTask
 from structformer.ingestion.site_finding import FoundSite
 from structformer.ingestion.slow_files import Slow, noticing
 from structformer.ingestion.sources import folder_of
-from structformer.ingestion.walk import FileFilter
+from structformer.ingestion.walk import FileFilter, path_order
 from structformer.notebook import notebook_progress
 from structformer.plugins import load_plugins
 from structformer.storage.files import remove, write_json

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from structformer.corpus import Corpus
-from structformer.corpus.shards import ShardInfo, path_order
+from structformer.corpus.shards import ShardInfo
 from structformer.corpus.site import Navigation, Site
 from structformer.engines import Work, get_engine, passing_over
 from structformer.engines.pool import perform
@@ -25,7 +25,7 @@ from structformer.ingestion.included_files import Takes, place, takers, what_it_
 from structformer.ingestion.reading import ARCHIVE, Started, head_of
 from structformer.ingestion.site_finding import FoundSite, found_site, rows_of_pages, with_navigation
 from structformer.ingestion.sources import labelled, neighbours_in
-from structformer.ingestion.walk import FileFilter, Found, display_path, link_problem, walk
+from structformer.ingestion.walk import FileFilter, Found, display_path, link_problem, path_order, walk
 from structformer.plugins import load_plugins
 from structformer.workspace import Source
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from structformer.corpus import Corpus
 from structformer.corpus.rows import Row
-from structformer.corpus.shards import path_order
 from structformer.corpus.site import Site
 from structformer.ingestion.looking import FOLDER, Ignored, SurveyedFile
 from structformer.ingestion.losses import lost_words
 from structformer.ingestion.reading import ARCHIVE, Status
+from structformer.ingestion.walk import path_order
 from structformer.text.visible_text import visible
 
 MAX_MESSAGES = 200  # held in memory; report.jsonl has all

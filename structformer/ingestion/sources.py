@@ -13,9 +13,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from structformer.corpus.shards import path_order
 from structformer.formats.source import Limits
-from structformer.ingestion.walk import FileFilter, FolderFiles, display_path
+from structformer.ingestion.walk import FileFilter, FolderFiles, display_path, path_order
 from structformer.plugins import load_plugins
 from structformer.workspace import Source, Workspace
 

@@ -84,6 +84,11 @@ class Found:
     """Whether it could not be looked at."""
 
 
+def path_order(path: str) -> list[str]:
+    """Return the key under which paths sort as the walk visits them: by component."""
+    return path.split("/")
+
+
 def display_path(path: str) -> str:
     """Return a path that can be stored and printed: undecodable bytes and control characters as escapes."""
     text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
