@@ -13,16 +13,15 @@ from structformer.workspace import Workspace
 
 from structformer_serve.feedback import events
 from test_ask import StandIn
-from test_page import CHROMIUM, expect, served
 from test_page import browser as browser  # the fixtures
 from test_page import context as context
+from test_page import expect, served
 from test_page import page as page
 from test_serving import workspace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 PAGES = {
     "mast.md": "# The mast\n\n## Mend the mast\n\nMend it with resin, an hour long.\n\n## How does the resin get hard?\n\nIt dries.\n",
     "oar.md": "# Oar\n\nAn oar rows.\n",

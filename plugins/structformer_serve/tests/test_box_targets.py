@@ -17,14 +17,13 @@ import pytest
 from structformer_exports import sphinx
 from structformer_serve.static_site import export_site
 from test_language import english_words
-from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
+from test_page import expect
 from test_serving import workspace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 
 # What the headers of built sites have in them, by the versions that were looked at: no more than where the search is, and
 # the theme's own search with the class `own`.

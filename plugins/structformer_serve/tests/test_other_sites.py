@@ -15,7 +15,6 @@ from structformer.workspace import Workspace
 
 from structformer_serve.feedback import events
 from structformer_serve.http.options import ServerOptions
-from test_page import CHROMIUM
 from test_page import browser as browser  # the fixture
 from test_server_limits import running
 from test_serving import client, wait_until, workspace
@@ -147,7 +146,6 @@ def another_site(page: str) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_no_way_of_a_browser_asks_for_another_site(tmp_path, browser):
     folder = workspace(tmp_path, {"mast.md": "# Mast\n\nA mast holds sails.\n"})
     with running(folder, feedback=True) as (port, _, _):

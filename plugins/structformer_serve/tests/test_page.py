@@ -41,11 +41,12 @@ FLAGS = [
     "--no-first-run",
 ]
 expect.set_options(timeout=30_000)  # a machine that runs other tests beside
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no chromium: install Debian's package of that name")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield found

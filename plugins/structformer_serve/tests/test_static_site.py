@@ -32,8 +32,8 @@ from structformer_serve.static_site import export_site
 from structformer_serve.static_site.vectors import DIMENSIONS, in_8_bits, short_vectors, word_rows
 from structformer_serve.static_site.words import postings, word_files
 from structformer_serve.static_site.writing import _surfaces
-from test_page import CHROMIUM, expect
 from test_page import browser as browser  # the fixture
+from test_page import expect
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -303,7 +303,6 @@ def page(browser: Browser) -> Iterator[Page]:
     assert not wrong
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_browser_finds_what_the_server_finds(page, site, harbour):
     page.goto(f"{site}?q=mend+the+mast")
     expect(page.locator(".results h2").first).to_have_text("Mend the mast")
@@ -326,7 +325,6 @@ def test_a_browser_finds_what_the_server_finds(page, site, harbour):
     assert words[0] == "keel.md"
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site, harbour):
     page.goto(site)
     # Not wait_for_function: it evaluates text in the page, which the page's own policy forbids.
@@ -366,7 +364,6 @@ def test_a_browser_reads_words_and_makes_vectors_as_the_encoder_does(page, site,
     }
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_browser_has_the_same_rule_of_what_a_word_is(page, site):
     page.goto(site)
     page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
@@ -381,7 +378,6 @@ def test_a_browser_has_the_same_rule_of_what_a_word_is(page, site):
     assert found == [[row["words"], row["forms"], row["names"]] for row in table]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, run, tmp_path):
     texts = {f"p{number}": f"Sails of boat {number}, as sails go." for number in range(25)}
     texts |= {
@@ -417,7 +413,6 @@ def test_names_phrases_and_the_commonest_words_are_found_without_a_server(page, 
             page.evaluate(search, query)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_quotes_minus_and_names_of_pages_are_read_as_on_the_server(page, run, tmp_path):
     pages = {
         "docs/rig.md": "# Rig\n\nNo reader for the id json was seen: use -deep or --flat to moor the boat.\n",
@@ -471,7 +466,6 @@ def test_quotes_minus_and_names_of_pages_are_read_as_on_the_server(page, run, tm
         assert page.evaluate("structformer.search('mast-step').then((found) => found.likely)") == 0.9
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(page, run, tmp_path):
     notes = "".join(
         f"## v{number}\n\n### Fixes\n\n- Reefing the main sail in strong wind.\n\n### New\n\n- Reef points.\n\n"
@@ -509,7 +503,6 @@ def test_release_logs_versions_and_names_that_no_page_has_are_as_on_the_server(p
             assert page.evaluate(search, query) == ["code.md", [], True], query
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_server(page, run, tmp_path):
     pages = {
         "docs/rope.md": "# Rope\n\nHoist sails with a rope, see [the halyard](line.md) and [hoist](winch.md).\n",
@@ -562,7 +555,6 @@ def test_words_as_they_are_typed_and_what_others_call_a_page_count_as_on_the_ser
         assert length == word_count(query)
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_it_answers_as_one_types_also_with_slips(page, site):
     page.goto(site)
     summary = page.locator("#summary")
@@ -587,7 +579,6 @@ def test_it_answers_as_one_types_also_with_slips(page, site):
     expect(page).to_have_title("Boats")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_a_page_whose_files_cannot_be_read_says_so(browser, site):
     page = browser.new_context().new_page()
     page.route("**/w/*.json", lambda route: route.abort())
@@ -596,7 +587,6 @@ def test_a_page_whose_files_cannot_be_read_says_so(browser, site):
     page.context.close()
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
     page.goto(site)
     page.evaluate("new Promise((done) => (function look() { window.structformer ? done() : setTimeout(look, 20) })())")
@@ -617,7 +607,6 @@ def test_it_doubts_as_a_server_that_searches_by_words(page, site, harbour):
     )
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_scripts_without_spaces_are_searched_by_pairs_as_on_the_server(page, run, tmp_path):
     texts = {
         "桅杆": "先用软布清洁桅杆，然后上油。",
@@ -642,7 +631,6 @@ def test_scripts_without_spaces_are_searched_by_pairs_as_on_the_server(page, run
             assert found == wanted
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: install Debian's package of that name")
 def test_where_no_page_is_one_can_search_and_go_home(browser, site):
     page = browser.new_context().new_page()
     wrong: list[str] = []
