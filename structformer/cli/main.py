@@ -18,7 +18,7 @@ from structformer.cli.brief import meant_option, show_all, shows_all
 from structformer.cli.log_file import close_log, log, open_log
 from structformer.did_you_mean import nearest
 from structformer.errors import StructformerError, is_out_of_memory
-from structformer.extras import needed_for
+from structformer.extras import hide_pandas_from_pyarrow, needed_for
 from structformer.lazy_names import named_object
 
 # Each command's module is imported when it is asked for, so that `--help` is quick. The texts stand here for that
@@ -204,6 +204,8 @@ def main(arguments: list[str] | None = None) -> None:
         _end_when_interrupted()
         warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"  # no line of ours
     given = arguments or sys.argv[1:]
+    if watched and given and not {"-h", "--help", "--version"}.intersection(given):
+        hide_pandas_from_pyarrow()
     asked = next(iter(given[2:] if given[:1] == ["--log-file"] else given), "")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another, and ends nothing

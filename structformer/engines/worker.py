@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
+from structformer.extras import hide_pandas_from_pyarrow
 from structformer.lazy_names import named_object
 from structformer.storage.files import writing_errors
 
@@ -37,7 +37,7 @@ def main() -> None:
 
     parent, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
     _end_with(parent)
-    _hide_pandas_from_pyarrow()
+    hide_pandas_from_pyarrow()
     with suppress(ImportError, OSError, ValueError):  # no such limit on this platform; the time limit still holds
         import resource
 
@@ -65,21 +65,6 @@ def main() -> None:
             return  # nobody is left to hear of it
         except BaseException as error:
             send("error", (type(error).__name__, str(error)))
-
-
-class _NoPandas(MetaPathFinder):
-    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
-        if name == "pandas":
-            raise ImportError
-
-
-def _hide_pandas_from_pyarrow() -> None:
-    """Let pyarrow look for pandas in vain, whose import takes a fifth of a worker's start. Plugins may import it."""
-    sys.meta_path.insert(0, finder := _NoPandas())
-    import pyarrow
-
-    pyarrow.array([0])  # it looks at its first array, and never again
-    sys.meta_path.remove(finder)
 
 
 def _end_with(parent: int) -> None:

@@ -306,6 +306,15 @@ def test_a_lexical_search_needs_neither_torch_nor_pandas(workspace):
     assert "Knots > Bowline" in found.stdout
 
 
+def test_a_command_does_not_import_pandas_for_pyarrow(pages, tmp_path):
+    pytest.importorskip("pandas")
+    command = ["-X", "importtime", "-m", "structformer", "ingest", str(pages), "-w", str(tmp_path / "w")]
+    done = subprocess.run([sys.executable, *command], check=True, capture_output=True, text=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pyarrow" in imported
+    assert "pandas.core.api" not in imported  # it is looked for, and hidden
+
+
 def test_samples_are_drawn_and_their_recipe_is_named_without_torch(workspace):
     asked = ["sample", "--tasks", "ict,bfs,wlp", "-w", str(workspace)]
     code = (
