@@ -10,7 +10,7 @@ from structformer import read
 from structformer.document import LinkKind
 from structformer.text.headings import github_slug
 
-from structformer_xml.vocabulary import JATS
+from structformer_xml.vocabulary import built_in
 
 _NOTES_TITLE = re.compile(rb"<(?:notes|fn-group)\b[^>]*>\s*<title>(?:<\w+>)?([^<]*)")
 _INNER_TITLE = re.compile(rb"<(?:sub-article|response)\b.{0,4000}?<article-title>([^<]*)</article-title>", re.DOTALL)
@@ -54,7 +54,7 @@ def xml(data: bytes, dialect: str | None = None) -> dict[str, Any]:
     source leaves to the display, and no titles of notes and of articles within articles; their digits are never raised.
     """
     found = _read(data, "xml")
-    supplied = [title for title in JATS.default_titles.values() if f">{title}<".encode() not in data]
+    supplied = [title for title in built_in("jats").default_titles.values() if f">{title}<".encode() not in data]
     supplied += [title.decode("utf-8", "replace") for title in _INNER_TITLE.findall(data) + _NOTES_TITLE.findall(data)]
     found["headings"] = [heading for heading in found["headings"] if heading[1] not in supplied]
     found["links"] = [

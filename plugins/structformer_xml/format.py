@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -29,18 +30,7 @@ from structformer_xml.including import Inclusions, included_paths
 from structformer_xml.parsing import BIG, NotWellFormed, content, parse, parse_before_damage, stream, words_of
 from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
-from structformer_xml.vocabulary import (
-    ABOVE_ALL,
-    BUILT_IN,
-    DOCBOOK,
-    MALLARD,
-    NAMESPACES,
-    RANKS,
-    RFC,
-    Vocabulary,
-    choose,
-    from_toml,
-)
+from structformer_xml.vocabulary import ABOVE_ALL, BUILT_IN, RANKS, Vocabulary, built_in, choose, from_toml
 
 _PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
@@ -64,7 +54,6 @@ _SETTINGS = re.compile(  # elements that are documents of other vocabularies too
 )
 _MAPS = frozenset({"map", "bookmap"})  # of DITA: their references are what they say
 _HEAD = 4096
-_NAMESPACE = re.compile(rf"<[^<>]*[\"'](?:{'|'.join(map(re.escape, NAMESPACES))})[\"']".encode())
 _TITLED = re.compile(  # and an empty title is none
     rb"(?>\s+|<!--.*?-->)*+<(?:[\w.-]+:)?(?:title\b[^>/]*>\s*(?!</)\S|(?:\w*info|refmeta|refnamediv)\b)", re.DOTALL
 )
@@ -95,7 +84,7 @@ class XmlFormat:
         start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
         if DECLARATIONS.match(start):
             return 0.0
-        if start.startswith(b"<?xml") or _NAMESPACE.match(start):
+        if start.startswith(b"<?xml") or (start[:1] == b"<" and _namespaces().match(start)):
             return 0.55 if _OTHERS.search(head) else 0.8
         return 0.3 if path.lower().endswith(self.suffixes) else 0.0
 
@@ -141,7 +130,7 @@ class XmlFormat:
         vocabulary = own or _choose(root, data)
         if vocabulary.name == "dita" and events is None and root.tag not in _MAPS:
             References(source).carry_out(root)
-        works = _prepare_rfc(root) if vocabulary is RFC and events is None else {}
+        works = _prepare_rfc(root) if own is None and vocabulary.name == "rfc" and events is None else {}
         builder = TableBuilder(slugs=False)
         reader = XmlReader(builder, vocabulary)
         if events is None:
@@ -205,7 +194,7 @@ class XmlFormat:
         if page.startswith("/") and not fragment:  # laws call their divisions by paths, and link to these
             yield f"{document.id}#{normalize(page)}"
             yield f"id:{normalize(page)}#{normalize(page)}"
-        if document.metadata.get("vocabulary") == MALLARD.name and page:  # a page's file has its id's name
+        if document.metadata.get("vocabulary") == "mallard" and page:  # a page's file has its id's name
             yield from link_names(document.id, document.source.path, f"{page}.page{hash}{fragment}")
         if fragment:
             identifier = normalize(fragment.partition("/")[0])
@@ -267,15 +256,23 @@ def _is_fragment(data: bytes) -> bool:
     name = _first_element(data[:_HEAD])
     if not name or name in RANKS or not (b"DocBook" in data[:_HEAD] or b"docbook.org/ns" in data[:_HEAD]):
         return False
-    if name.decode("ascii", "replace") not in DOCBOOK.sections:
+    if name.decode("ascii", "replace") not in built_in("docbook").sections:
         return True
     begin = re.search(rb"<(?:[\w.-]+:)?%s\b[^>]*>" % re.escape(name), data)
     return begin is not None and _TITLED.match(data, begin.end()) is None
 
 
+@cache
+def _namespaces() -> re.Pattern[bytes]:
+    """Return the pattern of a first element that declares a built-in vocabulary's namespace."""
+    names = "|".join(re.escape(each) for name in BUILT_IN for each in built_in(name).namespaces)
+    return re.compile(rf"<[^<>]*[\"'](?:{names})[\"']".encode())
+
+
 def _choose(root: Any, data: bytes) -> Vocabulary:
     name = etree.QName(root)
-    if known := next((each for each in BUILT_IN if name.namespace in each.namespaces), None):
+    vocabularies = map(built_in, BUILT_IN if name.namespace else ())
+    if known := next((each for each in vocabularies if name.namespace in each.namespaces), None):
         return known
     public = _PUBLIC.search(data[:4000])
     children = frozenset(re.findall(r"<(?:\w+:)?([\w.-]+)", data[:20_000].decode("latin-1")))

@@ -11,7 +11,7 @@ from structformer.formats import OF_MATHML, UNNAMED, Script, is_external
 
 from structformer_html import TableBuilder
 from structformer_xml.including import XML_ID
-from structformer_xml.marks import Part, Parts, parts_of
+from structformer_xml.marks import Part, part_of
 from structformer_xml.parsing import words_of
 from structformer_xml.vocabulary import Vocabulary
 
@@ -105,8 +105,8 @@ class XmlReader:
                 self._end()
         self._flush_ids()
 
-    def _meaning(self, tag: str) -> tuple[str, int, bool, Part | Parts | None]:
-        """Return (local name, role, whether more is to be asked about elements of this name, what parts they are)."""
+    def _meaning(self, tag: str) -> tuple[str, int, bool, Part | None]:
+        """Return (local name, role, whether more is to be asked about elements of this name, what part they are)."""
         name = tag.rpartition("}")[2]
         vocabulary = self._vocabulary
         tables = (
@@ -125,7 +125,7 @@ class XmlReader:
             or any(mark.partition("[")[0] == name for mark in listed)
             or any(mark.rpartition("/")[2] == name for mark in vocabulary.document_titles)
         )
-        meaning = name, role, marked, parts_of(name, vocabulary.marks)
+        meaning = name, role, marked, part_of(name, vocabulary.marks)
         vocabulary.meanings[tag] = meaning
         return meaning
 
@@ -339,14 +339,12 @@ class XmlReader:
         opened.scripted += 1
         self._builder.open_script(script)
 
-    def _open_part(self, opened: _Open, above: _Open | None, part: Part | Parts, attributes: Any) -> None:
+    def _open_part(self, opened: _Open, above: _Open | None, part: Part, attributes: Any) -> None:
         """Open a list, code, a stressed word... until the element ends."""
         around = above.part if above is not None else None
-        if isinstance(part, Parts):
-            chosen = part.choose(above.name if above is not None else "", around, attributes)
-            if chosen is None:
-                return
-            part = chosen
+        part = part.here(above.name if above is not None else "", around, attributes)
+        if part.kind is None:
+            return
         kind = MarkKind.CODE_SPAN if part.kind is MarkKind.CODE and opened.inline else part.kind
         if kind is around and kind in INLINE:
             return

@@ -12,7 +12,7 @@ from structformer.formats.source import SourceFile
 
 from reading import Folder, links, one, outline, text
 from structformer_xml.format import XmlFormat
-from structformer_xml.vocabulary import from_toml
+from structformer_xml.vocabulary import BUILT_IN, built_in, from_toml
 
 DB = 'xmlns="http://docbook.org/ns/docbook" xmlns:xlink="http://www.w3.org/1999/xlink"'
 
@@ -76,10 +76,35 @@ def test_an_unknown_vocabulary_by_its_titles_and_by_a_mapping():
     assert links(document) == [("xref", "#k", "dort")]
 
 
+def test_a_mapping_adds_to_names_and_removes_some():
+    own = from_toml('titles = "kopf titel"\ncells.remove = "td th"\ninline.add = ["wort"]', "mapping")
+    common = from_toml("", "mapping")
+    assert (own.titles, common.titles) == ({"kopf", "titel"}, {"title"})
+    assert own.cells == common.cells - {"td", "th"}
+    assert own.inline == common.inline | {"wort"}
+    extending = from_toml('extends = "tei"\nroots.remove = ["TEI.2"]\nskipped_in = { q = "a b" }', "mapping")
+    assert (extending.name, extending.roots) == ("tei", {"TEI", "teiCorpus"})
+    assert extending.skipped_in == {"q": {"a", "b"}}
+    assert extending.sections == built_in("tei").sections
+    by_part = from_toml('[parts]\n"list @ab 1" = "folge reihe"\n"" = ["list/li"]', "mapping").marks
+    assert by_part == {**common.marks, "folge": "list @ab 1", "reihe": "list @ab 1", "list/li": ""}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_built_in_vocabulary_is_a_table_that_a_mapping_may_extend(name: str):
+    vocabulary = built_in(name)
+    assert vocabulary.name == name
+    assert vocabulary.sections
+    assert from_toml(f'extends = "{name}"', "mapping") == vocabulary
+
+
 def test_a_wrong_mapping_is_named():
     for broken, message in (
         ("x = 1", "no key 'x'"),
         ("sections = 3", "must be a list"),
+        ('lines.take = ["a"]', "lines must be a list"),
+        ("lines.remove = 3", "lines must be a list"),
+        ("skipped_in = []", "skipped_in must be dict"),
         ("=", "mapping"),
         ('extends = "nothing"', "built in"),
     ):

@@ -213,6 +213,9 @@ def test_a_mapping_says_what_parts_its_elements_are():
         ('[marks]\nstep = "stpe"', "step = 'stpe'; choose from: caption, cell"),
         ('[marks]\nstep = "paragraph"', "choose from: caption, cell"),
         ('[marks]\n"a/b/c" = "item"', "'a/b/c': write element"),
+        ("parts = 3", "parts must be a table"),
+        ("[parts]\nitem = 3", "parts must be a table"),
+        ('[parts]\nstpe = "step"', "step = 'stpe'; choose from: caption, cell"),
     ],
 )
 def test_a_wrong_entry_is_named(table: str, message: str):
