@@ -20,9 +20,9 @@ from structformer.formats import (
     path_names,
 )
 
+from structformer_asciidoc.antora import attributes_of, component_names, names_meant, resource_path
 from structformer_asciidoc.blocks import Blocks
-from structformer_asciidoc.preprocessing import lines_of, resource_path
-from structformer_asciidoc.site_attributes import attributes_of, component_names, names_meant
+from structformer_asciidoc.preprocessing import lines_of
 
 _SIGNS = re.compile(
     r"^(?:={1,5} \S|:!?\w[\w-]*:(?: |$)|\[\[[\w-]+\]\]$|ifn?def::|include::|image::|\S.*::$|\|===$"

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from posixpath import dirname, relpath
+from posixpath import relpath
 
-from structformer.formats import SourceFile, decode, is_external, join
+from structformer.formats import SourceFile, decode, is_external
 
+from structformer_asciidoc.antora import place_of
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
-from structformer_sites import load, settings_files
 
 _CONTINUED = re.compile(r"^:!?\w[\w-]*!?:[^\n]*[ \t]\\\n(?:[^\n]*[ \t]\\\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")
@@ -19,9 +19,6 @@ _VERBATIM = re.compile(r"-{4,}|\.{4,}|`{3}.*")  # around lines that are no Ascii
 _TITLED = re.compile(
     r"(?:\s|//[^\n]*\n|\[[^\n]*\]\n|:[\w-]+:[^\n]*\n)*+(?:= (?=\S)(.*)|([^\n]+)\n={4,}[ \t]*(?:\n|\Z))"
 )
-_FAMILIES = {f"{name}$": f"{name}s" for name in "partial example page attachment image".split()}
-# The part of a path down to the files of a module of a component.
-MODULE = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
 def lines_of(source: SourceFile, attributes: Attributes, taken: set[str], parts: set[str]) -> Iterator[str]:
@@ -133,32 +130,6 @@ def _included(directive: re.Match[str], attributes: Attributes, around: list[Sou
     if "optional" not in directive[4]:
         source.warn(f"include::{target}: {'not found' if opened is None else 'in itself'}: left out")
     return None
-
-
-def place_of(source: SourceFile, target: str, images: str = "images") -> str:
-    """Return a resource's path relative to a file's folder, in any component of the site."""
-    version, _, name = target.rpartition("@")
-    component, *inner = name.split(":")
-    files = [file for each in settings_files("component") if len(inner) == 2 for file in source.companions(each)]
-    for file in sorted(files, key=lambda each: not source.path.startswith(dirname(each.path))):
-        own = load(".yml", file.read().decode("utf-8", "replace"))
-        if own.get("name") == component and version in ("", str(own.get("version"))):
-            root = join(dirname(file.path), "modules/ROOT") or ""
-            place = join(root, resource_path(f"{root}/", ":".join(filter(None, inner)), images))
-            return "../" * source.path.count("/") + (place or "")
-    return resource_path(source.path, target, images)
-
-
-def resource_path(path: str, target: str, images: str = "images") -> str:
-    """Return an include's target relative to a file's folder. images: the folder of a module's images."""
-    family = next((name for name in _FAMILIES if name in target), "")
-    module = MODULE.match(path)
-    if not family or module is None:
-        return target
-    names, _, inner = target.partition(family)
-    name = names.rstrip(":").rpartition(":")[2] or module[1]
-    up = path.count("/", module.start(1))
-    return "../" * up + f"{name}/{images if family == 'image$' else _FAMILIES[family]}/{inner}"
 
 
 def _pieces(lines: list[str], how: dict[str, str]) -> list[str]:

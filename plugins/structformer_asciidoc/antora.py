@@ -1,26 +1,32 @@
-"""The attributes of every page of a component, by its settings, and where its modules' images are."""
+"""Antora's sites: the attributes of every page of a component, its names, and where the resources of modules are."""
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
+from posixpath import dirname
 
-from structformer.formats import SourceFile, is_external, split_fragment
+from structformer.formats import SourceFile, is_external, join, split_fragment
 
 from structformer_asciidoc.attributes import Attributes
-from structformer_asciidoc.preprocessing import MODULE, place_of
-from structformer_sites import load, settings_above
+from structformer_sites import load, settings_above, settings_files
 
 _LONGEST = 200_000  # bytes of settings
 _MOST = 2000  # attributes
 _IMAGE_FOLDERS = ("images", "assets/images")  # of a module; the second is the older one
 _CALLED = {"name": "page-component-name", "title": "page-component-title", "version": "page-component-version"}
+_FAMILIES = {f"{name}$": f"{name}s" for name in "partial example page attachment image".split()}
+# The part of a path down to the files of a module of a component.
+_MODULE = re.compile(r"(?:(?:.*/)?modules/)([^/]+)/")
 
 
 def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Attributes]:
     """Return a function that makes a page's initial attributes. given: those that hold whatever a file says."""
-    component = settings_above(source, "component") if MODULE.match(source.path) else None
+    component = settings_above(source, "component") if _MODULE.match(source.path) else None
     if component is None:
         return lambda: Attributes(given)
-    settled, begins_with = _site(_data(settings_above(source, "components")), _data(component))
+    components = settings_above(source, "components")
+    of_site = b"" if components is None else components.read()[:_LONGEST]
+    settled, begins_with = _site(of_site, component.read()[:_LONGEST])
 
     def begun() -> Attributes:
         attributes = Attributes({**settled, **given}, image=lambda target: _image(source, target))
@@ -29,10 +35,6 @@ def attributes_of(source: SourceFile, given: dict[str, str]) -> Callable[[], Att
         return attributes
 
     return begun
-
-
-def _data(source: SourceFile | None) -> bytes:
-    return b"" if source is None else source.read()[:_LONGEST]
 
 
 @lru_cache(maxsize=16)
@@ -57,7 +59,7 @@ def _site(components: bytes, component: bytes) -> tuple[dict[str, str], dict[str
 
 def component_names(path: str, attributes: Attributes) -> list[str]:
     """Return the names by which other components refer to a page: component:module:page, also with its version."""
-    component, module = attributes.get("page-component-name"), MODULE.match(path)
+    component, module = attributes.get("page-component-name"), _MODULE.match(path)
     if not component or module is None:
         return []
     page, version = path[module.end() :].removeprefix("pages/"), attributes.get("page-component-version")
@@ -86,3 +88,29 @@ def _image(source: SourceFile, target: str) -> str:
     module, _, inner = target.replace("image$", "").rpartition(":")
     places = [place_of(source, f"{module}:image${inner}".removeprefix(":"), each) for each in _IMAGE_FOLDERS]
     return next((place for place in places if source.open(place) is not None), places[0])
+
+
+def place_of(source: SourceFile, target: str, images: str = "images") -> str:
+    """Return a resource's path relative to a file's folder, in any component of the site."""
+    version, _, name = target.rpartition("@")
+    component, *inner = name.split(":")
+    files = [file for each in settings_files("component") if len(inner) == 2 for file in source.companions(each)]
+    for file in sorted(files, key=lambda each: not source.path.startswith(dirname(each.path))):
+        own = load(".yml", file.read().decode("utf-8", "replace"))
+        if own.get("name") == component and version in ("", str(own.get("version"))):
+            root = join(dirname(file.path), "modules/ROOT") or ""
+            place = join(root, resource_path(f"{root}/", ":".join(filter(None, inner)), images))
+            return "../" * source.path.count("/") + (place or "")
+    return resource_path(source.path, target, images)
+
+
+def resource_path(path: str, target: str, images: str = "images") -> str:
+    """Return an include's target relative to a file's folder. images: the folder of a module's images."""
+    family = next((name for name in _FAMILIES if name in target), "")
+    module = _MODULE.match(path)
+    if not family or module is None:
+        return target
+    names, _, inner = target.partition(family)
+    name = names.rstrip(":").rpartition(":")[2] or module[1]
+    up = path.count("/", module.start(1))
+    return "../" * up + f"{name}/{images if family == 'image$' else _FAMILIES[family]}/{inner}"
