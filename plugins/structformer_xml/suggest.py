@@ -1,12 +1,15 @@
 """Proposes a mapping for an unknown vocabulary from one document of it."""
 
+import json
 from collections import Counter, defaultdict
+from functools import partial
 from typing import Any
 
 from structformer_xml.including import XML_ID
 from structformer_xml.parsing import parse
 
 _TITLE_NAMES = ("title", "head", "heading", "name", "caption", "label", "header", "subject", "tit", "titel", "titre")
+_list = partial(json.dumps, ensure_ascii=False)  # names in TOML
 
 
 def suggest_mapping(data: bytes) -> str:
@@ -52,6 +55,8 @@ def suggest_mapping(data: bytes) -> str:
     others = sorted(count.keys() - {*titles})
     paragraphs = [name for name in others if name not in sections and words[name] / count[name] > 12]
     inline = [name for name in others if name not in paragraphs and any(mixed[each] for each in parents[name])]
+    references = {key: prefix for (key, prefix), _ in attributes.most_common()}
+    users = {_local(each.tag) for each in root.iter("*") if any(_local(key) in references for key in each.attrib)}
     lines = [
         "# A mapping for structformer's XML reader; use it with: structformer ingest FOLDER --mapping FILE",
         f"# Seen: {', '.join(f'{name} {number}' for name, number in count.most_common(12))}",
@@ -61,15 +66,11 @@ def suggest_mapping(data: bytes) -> str:
         f"titles = {_list(sorted(titles))}",
         f"paragraphs = {_list(paragraphs)}",
         f"inline = {_list(inline)}",
-    ]
-    references = {key: prefix for (key, prefix), _ in attributes.most_common()}
-    users = {_local(each.tag) for each in root.iter("*") if any(_local(key) in references for key in each.attrib)}
-    lines += [
         f"references = {_list(sorted(users))}",
         "",
         "[targets]  # attributes that hold a reference, and what precedes an id",
+        *(f'"{key}" = "{prefix}"' for key, prefix in sorted(references.items())),
     ]
-    lines += [f'"{key}" = "{prefix}"' for key, prefix in sorted(references.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -84,7 +85,3 @@ def _is_repeated(name: str, root: Any) -> bool:
         for element in root.iter("*")
         if _local(element.tag) == name
     )
-
-
-def _list(names: list[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
