@@ -32,7 +32,6 @@ from structformer_xml.reader import XmlReader, identifier_of
 from structformer_xml.suggest import suggest_mapping
 from structformer_xml.vocabulary import ABOVE_ALL, BUILT_IN, RANKS, Vocabulary, built_in, choose, from_toml
 
-_PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 XINCLUDE = b"http://www.w3.org/2001/XInclude"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _OTHERS = re.compile(
@@ -127,7 +126,7 @@ class XmlFormat:
                 root.remove(menus)
             if XINCLUDE in data:
                 Inclusions(source).carry_out(root)
-        vocabulary = own or _choose(root, data)
+        vocabulary = own or choose(root, data)
         if vocabulary.name == "dita" and events is None and root.tag not in _MAPS:
             References(source).carry_out(root)
         works = _prepare_rfc(root) if own is None and vocabulary.name == "rfc" and events is None else {}
@@ -267,16 +266,6 @@ def _namespaces() -> re.Pattern[bytes]:
     """Return the pattern of a first element that declares a built-in vocabulary's namespace."""
     names = "|".join(re.escape(each) for name in BUILT_IN for each in built_in(name).namespaces)
     return re.compile(rf"<[^<>]*[\"'](?:{names})[\"']".encode())
-
-
-def _choose(root: Any, data: bytes) -> Vocabulary:
-    name = etree.QName(root)
-    vocabularies = map(built_in, BUILT_IN if name.namespace else ())
-    if known := next((each for each in vocabularies if name.namespace in each.namespaces), None):
-        return known
-    public = _PUBLIC.search(data[:4000])
-    children = frozenset(re.findall(r"<(?:\w+:)?([\w.-]+)", data[:20_000].decode("latin-1")))
-    return choose(name.localname, public[1].decode("latin-1") if public else "", children)
 
 
 def _names(document: Document) -> tuple[str, ...]:

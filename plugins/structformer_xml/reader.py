@@ -573,9 +573,11 @@ class XmlReader:
                 targets = [prefix + each for each in targets] if prefix else [value.strip()]
             if not targets:
                 continue
-            kind = vocabulary.kind(targets[0], name)
+            kind = LinkKind.XREF if targets[0].startswith("#") else LinkKind.HYPERLINK
             if _is_listed(name, attributes, vocabulary.citations):
                 kind = LinkKind.CITATION
+            elif name in vocabulary.embedded:
+                kind = LinkKind.EMBED
             within = self._stack[-1].within
             related = within & _RELATED or (within & _SKIPS and _is_listed(name, attributes, vocabulary.see_also))
             return targets, LinkKind.SEE_ALSO if related and kind is not LinkKind.EMBED else kind

@@ -1,6 +1,7 @@
 """Vocabularies: which elements are sections, titles, paragraphs, references. Those built in are tables in TOML, in the
 folder vocabularies, as a user's own is."""
 
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -8,11 +9,11 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from structformer.document import LinkKind
 from structformer.errors import UsageError
 
 from structformer_xml.marks import Part, check_marks, names_of
 
+_PUBLIC = re.compile(rb"""<!DOCTYPE\s+[^\s>\[]+\s+PUBLIC\s+["']([^"']*)["']""")
 BUILT_IN = ("docbook", "jats", "bits", "tei", "dita", "rfc", "mallard", "pretext", "generic")
 
 
@@ -109,14 +110,6 @@ class Vocabulary:
     meanings: dict[str, tuple[str, int, bool, Part | None]] = field(default_factory=dict, init=False, compare=False)
     """Meaning of each tag, filled in as tags are met."""
 
-    def kind(self, target: str, element: str) -> LinkKind:
-        """Return the kind of a reference outside of a see-also list."""
-        if element in self.embedded:
-            return LinkKind.EMBED
-        if element in self.citations:
-            return LinkKind.CITATION
-        return LinkKind.XREF if target.startswith("#") else LinkKind.HYPERLINK
-
 
 # By the names of their root elements. A document that one of a higher rank takes in is a part of that: a chapter of a
 # book, but not a page of another page.
@@ -149,10 +142,16 @@ def _table(name: str) -> str:
     return (files("structformer_xml") / "vocabularies" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def choose(root_name: str, public_id: str, children: frozenset[str]) -> Vocabulary:
-    """Return the vocabulary of a document by its DOCTYPE, or by its root element and what is in it."""
+def choose(root: Any, data: bytes) -> Vocabulary:
+    """Return the vocabulary of a document by its namespace, by its DOCTYPE, or by its root and what is in it."""
+    namespace, _, root_name = root.tag.rpartition("}")
+    for vocabulary in map(built_in, BUILT_IN if namespace else ()):
+        if namespace[1:] in vocabulary.namespaces:
+            return vocabulary
+    children = frozenset(re.findall(r"<(?:\w+:)?([\w.-]+)", data[:20_000].decode("latin-1")))
     if children & {"book-meta", "book-part", "book-body"} and root_name in (bits := built_in("bits")).roots:
         return bits
+    public_id = found[1].decode("latin-1") if (found := _PUBLIC.search(data[:4000])) is not None else ""
     for vocabulary in map(built_in, BUILT_IN if public_id else ()):
         if any(words in public_id for words in vocabulary.doctypes):
             return vocabulary
