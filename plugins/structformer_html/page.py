@@ -87,7 +87,6 @@ class Page:
         # seen since the last text: they name the heading that comes next, else the current section
         self._ids: list[str] = []
         self._links: list[tuple[bool, bool]] = []  # anchors not yet closed: whether each has a target, marks a note
-        self._link_is_open = False
         self._first_cell = True
         self._after_break = False
         self._preformatted = self._codes = 0
@@ -569,7 +568,7 @@ class Page:
                 self._builder.add_link(self._base(target), element.get("alt") or "")
             return
         # HTML allows no link inside a link: a second <a> ends the first.
-        if target is not None and self._link_is_open:
+        if target is not None and any(leads for leads, _ in self._links):
             self._builder.close_link()
             for _ in range(sum(marks for _, marks in self._links)):
                 self._builder.close_script()
@@ -579,7 +578,6 @@ class Page:
             self._builder.open_script(Script.RAISED)
         self._links.append((target is not None, marks_note))
         if target is not None:
-            self._link_is_open = True
             is_related = not elements.RELATED.isdisjoint((element.get("rel") or "").lower().split())
             related = self._related > 0 or self._term_is_see_also or is_related
             self._builder.open_link(self._base(target), LinkKind.SEE_ALSO if related else LinkKind.HYPERLINK)
@@ -588,7 +586,6 @@ class Page:
         leads, marks_note = self._links.pop() if self._links else (False, False)
         if leads:
             self._builder.close_link()
-            self._link_is_open = False
         if marks_note:
             self._builder.close_script()
 
