@@ -81,7 +81,7 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
         if done < PIECE_BYTES:
             buffer += (more := stream.read(_READ_BYTES))
             at_end = not more
-            if more and len(buffer) - done > limit:
+            if more and len(buffer) - done > limit and buffer.find(end, done, done + limit) < 0:
                 yield from _drop(buffer, done, stream, end, limit)
             elif more:
                 continue
@@ -99,20 +99,16 @@ def pieces(stream: BinaryIO, limit: int) -> Iterator[bytes | str]:
 
 
 def _drop(buffer: bytearray, done: int, stream: BinaryIO, end: bytes, limit: int) -> Iterator[str]:
-    """Pass over a page that is too large, keeping what precedes it."""
+    """Pass over a page that is too large, keeping what precedes and follows it."""
     name = _title(bytes(buffer[done : done + 10_000]))
-    size = len(buffer) - done
+    size, window = 0, bytes(buffer[done:])
     del buffer[done:]
-    tail = b""
-    while more := stream.read(_READ_BYTES):
-        window = tail + more
-        position = window.find(end)
-        if position >= 0:
-            size += position
-            buffer += window[position + len(end) :]
-            break
-        size += len(more)
-        tail = window[-len(end) :]
+    while (position := window.find(end)) < 0 and (more := stream.read(_READ_BYTES)):
+        size += len(window) - len(end)  # an end may be cut in two
+        window = window[-len(end) :] + more
+    page_end = position + len(end) if position >= 0 else len(window)
+    size += page_end
+    buffer += window[page_end:]
     yield f"page {name}: {size / 1e6:.1f} MB, over the limit of {limit / 1e6:.1f} MB: left out"
 
 

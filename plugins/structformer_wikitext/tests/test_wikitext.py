@@ -313,6 +313,17 @@ def test_a_dump_is_cut_into_pieces_and_is_the_same_however_many_workers(tmp_path
     assert (again.parsed, again.documents) == (0, 6000)
 
 
+@pytest.mark.parametrize("size", range(60, 700, 7))
+def test_a_page_over_the_limit_is_left_out_alone_wherever_the_dump_is_cut(size, monkeypatch):
+    monkeypatch.setattr("structformer_wikitext.dump._READ_BYTES", size)
+    lengths = {"A": 9, "B": 900, "C": 60, "D": 9}
+    pages = "".join(f"<page><title>{name}</title>{'x' * length}</page>" for name, length in lengths.items())
+    parts = list(WikitextFormat().pieces(io.BytesIO(f"<mediawiki>{pages}</mediawiki>".encode()), 150))
+    kept = b"".join(part for part in parts if isinstance(part, bytes))
+    assert [kept.count(b"<title>" + name) for name in (b"A", b"C", b"D")] == [1, 1, 1]
+    assert all(part.startswith("page B: ") for part in parts if isinstance(part, str))
+
+
 def test_a_cut_dump_keeps_its_whole_pages_and_says_what_is_missing(tmp_path):
     (tmp_path / "pages").mkdir()
     (tmp_path / "pages" / "cut.xml").write_text(DUMP[: DUMP.index("Ein Segel") + 3])
