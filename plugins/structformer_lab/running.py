@@ -33,9 +33,17 @@ from structformer.training import (
 )
 from structformer.workspace import Workspace
 
-from structformer_lab.experiment import BASE, CANDIDATES, Experiment, ExperimentRow, filled
+from structformer_lab.experiment import (
+    BASE,
+    CANDIDATES,
+    Experiment,
+    ExperimentRow,
+    RowTraining,
+    filled,
+    shared,
+    shared_out,
+)
 from structformer_lab.finetuning import DOCUMENTS, PASSAGES, UNASKED, finetuning_options, judged_source
-from structformer_lab.row_training import RowTraining, shared, shared_out
 
 _ASKED_FOR = "experiment.json"
 NEGATIVES = 7  # of a judged query, where a row says no other number

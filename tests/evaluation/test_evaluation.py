@@ -39,8 +39,7 @@ from structformer.retrieval.rankings.run_files import read_qrels, read_run, writ
 from structformer.training import Listener, TrainingOptions, train_ranker, training_options
 
 from boats import boats
-from structformer_lab.experiment import experiment_names, files_of, filled, read_experiment
-from structformer_lab.row_training import RowTraining
+from structformer_lab.experiment import RowTraining, experiment_names, files_of, filled, read_experiment
 from structformer_lab.running import NEGATIVES, run_experiment, some_queries, split_queries
 
 JUDGED = Judgements(

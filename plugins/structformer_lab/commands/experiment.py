@@ -78,8 +78,7 @@ def command(
     from structformer.evaluation import write_page
     from structformer.workspace import Workspace, check_folder, new_folder
 
-    from structformer_lab.experiment import read_experiment
-    from structformer_lab.row_training import RowTraining
+    from structformer_lab.experiment import RowTraining, read_experiment
     from structformer_lab.running import run_experiment
 
     asked_for = [measure.strip() for measure in measures.split(",") if measure.strip()]

@@ -29,8 +29,7 @@ from structformer.workspace import new_folder
 from torch import nn
 from torch.nn import functional
 
-from structformer_lab.pretraining.corpora import ListedCorpus
-from structformer_lab.pretraining.pairs import ASKED, Pair
+from structformer_lab.pretraining.corpora import ASKED, ListedCorpus, Pair
 
 _WRAPPER = "base_model.model."
 _SCALE = 2.0  # alpha / r

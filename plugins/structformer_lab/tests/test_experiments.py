@@ -24,8 +24,7 @@ from structformer.workspace import Workspace
 
 from boats import LINKED, boats, linked_pages
 from conftest import write_pages
-from structformer_lab.experiment import Experiment, ExperimentRow, experiment_names, read_experiment
-from structformer_lab.row_training import RowTraining
+from structformer_lab.experiment import Experiment, ExperimentRow, RowTraining, experiment_names, read_experiment
 from structformer_lab.running import run_experiment
 
 TINY = [

@@ -17,8 +17,7 @@ from structformer.models.scratch import make_scratch_model
 
 from boats import linked_pages
 from conftest import write_pages
-from structformer_lab.pretraining.corpora import ListedCorpus, gather, read_list
-from structformer_lab.pretraining.pairs import draw_pairs, is_near_copy, judged_runs
+from structformer_lab.pretraining.corpora import ListedCorpus, draw_pairs, gather, is_near_copy, judged_runs, read_list
 
 PERMISSIVE = r"MIT|ISC|Zlib|PSF-2\.0|CC0-1\.0|Unlicense|Apache-2\.0|BSD-\w-Clause|CC-BY-\d\.\d"
 KNOTS = ("bowline", "hitch", "splice", "bend", "whipping", "lashing", "noose", "plait")
