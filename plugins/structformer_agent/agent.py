@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ from structformer_agent import CHOICES
 from structformer_exports import WordVectors, read_word_vectors
 
 _PAIRS = 400
+_FILES = "titles", "vectors", "from", "judged", "descriptions"  # options of the stage that name them
 _WITH, _WITHOUT = "with", "without"  # the query itself, among the rankings that are merged
 Encode = Callable[[Sequence[str]], npt.NDArray[np.float32]]  # unit vectors of texts
 
@@ -328,16 +330,21 @@ def _run(opened: OpenedIndex, stage: Stage, rankings: Sequence[Ranking], documen
 
 
 def _agent(opened: OpenedIndex, stage: Stage) -> SearchAgent:
-    names = ("titles", "vectors", "from", "judged", "descriptions")
-    titles, vectors, other, judged, descriptions = (str(stage.option(name)) for name in names)
+    return agent_of(Retriever.of(opened), stage.model, {name: stage.option(name) for name in _FILES})
+
+
+def agent_of(retriever: Retriever, choose: str, files: Mapping[str, Any]) -> SearchAgent:
+    """Return the agent with what files hold. files: their paths, by the names of the stage's options."""
+    paths = (files.get(name) for name in _FILES)
+    titles, vectors, other, judged, descriptions = (Path(path) if path else None for path in paths)
     return SearchAgent(
-        Retriever.of(opened),
-        stage.model,
-        titles=read_titles(Path(titles)) if titles else (),
-        vectors=read_word_vectors(Path(vectors)) if vectors else None,
+        retriever,
+        choose,
+        titles=read_titles(titles) if titles else (),
+        vectors=read_word_vectors(vectors) if vectors else None,
         titles_from=Retriever.open(other) if other else None,
-        judged=read_qrels(Path(judged)) if judged else {},
-        descriptions=read_descriptions(Path(descriptions)) if descriptions else {},
+        judged=read_qrels(judged) if judged else {},
+        descriptions=read_descriptions(descriptions) if descriptions else {},
     )
 
 
@@ -370,12 +377,7 @@ AGENT = StageKind(
     "agent",
     _run,
     finds=True,
-    options={
-        "k": 100,
-        "search": "lexical",
-        "query": _WITH,
-        **dict.fromkeys(("titles", "vectors", "from", "judged", "descriptions"), ""),
-    },
+    options={"k": 100, "search": "lexical", "query": _WITH, **dict.fromkeys(_FILES, "")},
     model="embedding",
     choices={"search": ("lexical", "hybrid"), "query": (_WITH, _WITHOUT)},
     needs=_agent,

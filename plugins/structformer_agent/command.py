@@ -56,10 +56,9 @@ def command(
     """Search for QUERY, and again with section titles of the documents found.
 
     Each title, added to the query, is a query of its own; the rankings of all are merged by turns."""
-    from structformer.retrieval import Retriever, parse_filter, parse_pipeline
+    from structformer.retrieval import parse_filter, parse_pipeline
 
-    from structformer_agent.agent import SearchAgent, read_titles
-    from structformer_exports import read_word_vectors
+    from structformer_agent.agent import agent_of
 
     text = " ".join(query)
     chosen = parse_pipeline(pipeline) if pipeline else None
@@ -67,13 +66,7 @@ def command(
     if titles is not None and choose != "titles":
         raise click.UsageError("--titles goes with --choose titles")
     retriever, used = opened(out, workspace, chosen, if_stale)
-    agent = SearchAgent(
-        retriever,
-        choose,
-        titles=read_titles(titles) if titles else (),
-        vectors=read_word_vectors(word_vectors) if word_vectors else None,
-        titles_from=Retriever.open(titles_from) if titles_from else None,
-    )
+    agent = agent_of(retriever, choose, {"titles": titles, "vectors": word_vectors, "from": titles_from})
     found = agent.search(text, count, used, where=where, group=group)
     show_search(
         out,
