@@ -43,18 +43,14 @@ def _form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @common_options
 def command(
     model: str | None,
-    int8: bool,
     settings: tuple[str, ...],
     queries: Path | None,
     qrels: Path | None,
-    base_url: str,
-    title: str,
-    language: str,
     engine: str | None,
     force: bool,
     workspace: Path,
     out: Output,
-    **targets: Any,
+    **given: Any,
 ) -> None:
     """Export MODEL (a name in the workspace, or base, the untrained encoder) for onnxruntime or as a folder of its own,
     the Examples, or the corpus.
@@ -63,8 +59,9 @@ def command(
     """
     from structformer.evaluation import read_judgements
 
-    asked_for = [form for form in FORMS if targets[form.name.replace("-", "_")]]
-    _check(asked_for, model, engine, {"int8": int8, "chosen": settings, "judgements": queries or qrels})
+    targets = {form.name: given.pop(form.name.replace("-", "_")) for form in FORMS}
+    asked_for = [form for form in FORMS if targets[form.name]]
+    _check(asked_for, model, engine, {"int8": given["int8"], "chosen": settings, "judgements": queries or qrels})
     if bool(queries) != bool(qrels):
         raise click.UsageError("--queries and --qrels go together, with --write-beir")
     place = Workspace(workspace)
@@ -72,11 +69,10 @@ def command(
     chosen = _named_set(out, workspace, settings) if any("chosen" in form.takes for form in asked_for) else None
     if engine or targets["site"]:
         fresh_index(out, workspace)
-    given: dict[str, Any] = {"model": model, "base_url": base_url, "title": title, "language": language, "int8": int8}
-    given |= {"judgements": judged, "chosen": chosen}
+    given |= {"model": model, "judgements": judged, "chosen": chosen}
     written: list[tuple[str, int, str]] = []  # where, how many, of what
     for form in asked_for:
-        target = place.path if form.in_model else targets[form.name.replace("-", "_")]
+        target = place.path if form.in_model else targets[form.name]
         made = form.export(place, target, given, force=force)
         if form.in_model:
             _show_model(out, workspace, str(model), made.path)
