@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from random import Random
@@ -29,6 +29,7 @@ from structformer.sampling import (
     Task,
     left_out,
 )
+from structformer.storage import read_toml
 from structformer.text import function_words, section_passages
 from structformer.workspace import Workspace
 
@@ -38,37 +39,9 @@ _MOST_TARGETS = 4  # documents that an anchor text with something to say leads t
 _MOST_SOURCES, _FEW_DOCUMENTS = 0.1, 40  # share of the documents that have a link of the site's frame; when it counts
 _FILE = "links.sqlite"
 _AROUND = ".,:;!?()[]»«\"'→←>…。、：！？「」（）"  # of a word of a link
-# Words that say what one does with a link, not what is behind it: a text of these alone says nothing. Names that pages
-# have ("Search", "Login", "Examples") are not among them.
-_OF_LINKS = frozenset(
-    "about above article back below click continue download edit en english file find full further go here home "
-    "homepage learn link more next official offsite original our page pdf previous prev read return see show sign site "
-    "source these this top up view visit web website".split()
-)
-# The same as whole phrases: German, French, Spanish, Italian, Portuguese, Dutch, Polish, Swedish, Czech, Turkish,
-# Russian, Ukrainian, Chinese, Japanese, Korean.
-_PHRASES = frozenset(
-    phrase
-    for phrases in """hier|hier klicken|klicken sie hier|mehr|mehr erfahren|mehr lesen|weiter|weiterlesen|zurück
-    herunterladen|startseite|siehe|siehe oben|nach oben|bearbeiten|quelle|ici|cliquez ici|lire la suite|en savoir plus
-    voir|voir plus|suivant|précédent|retour|accueil|télécharger|haut de page|modifier|source|aquí|haga clic aquí
-    clic aquí|leer más|más información|ver más|siguiente|anterior|volver|inicio|descargar|editar|fuente|qui|clicca qui
-    leggi tutto|leggi di più|scopri di più|avanti|indietro|successivo|precedente|scarica|modifica|fonte|aqui
-    clique aqui|leia mais|saiba mais|próximo|voltar|início|baixar|transferir|klik hier|lees meer|meer informatie
-    volgende|vorige|terug|downloaden|bewerken|bron|tutaj|kliknij tutaj|czytaj więcej|dalej|wstecz|następny|poprzedni
-    strona główna|pobierz|edytuj|źródło|här|klicka här|läs mer|nästa|föregående|tillbaka|hem|ladda ner|redigera|källa
-    zde|klikněte zde|více|číst dál|další|předchozí|zpět|domů|stáhnout|upravit|zdroj|buraya tıklayın|devamını oku
-    daha fazla|sonraki|önceki|geri|ana sayfa|indir|düzenle|kaynak|здесь|тут|нажмите здесь|подробнее|читать далее|далее
-    вперёд|назад|следующая|предыдущая|на главную|главная|скачать|править|источник|натисніть тут|докладніше|далі
-    головна|завантажити|点击这里|點擊這裡|这里|這裡|此处|此處|查看更多|更多|阅读更多|閱讀更多
-    了解更多|了解詳情|下一页|下一頁|上一页|上一頁|返回|首页
-    首頁|下载|下載|编辑|編輯|来源|來源|ここ|こちら|ここをクリック|こちらをクリック
-    詳細はこちら|詳しくはこちら
-    続きを読む|もっと見る|次へ|前へ|戻る|ホーム|トップ
-    ダウンロード|編集|出典|여기|여기를 클릭|자세히 보기|더 보기|더보기|다음|이전|뒤로|홈
-    다운로드|편집|출처""".splitlines()
-    for phrase in phrases.strip().split("|")
-)
+_SILENT = read_toml(Path(__file__).with_name("links.toml"))  # what says nothing of what is behind a link
+_OF_LINKS = frozenset(_SILENT["words"].split())
+_PHRASES = frozenset(chain.from_iterable(_SILENT["phrases"].values()))
 
 
 class Links:
