@@ -57,29 +57,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "structformer_requests", "Answered requests.", ["route", "status"], registry=self.registry
-        )
-        self.seconds = Histogram(
-            "structformer_request_seconds",
-            "Time of a request.",
-            ["route"],
-            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
-            registry=self.registry,
-        )
-        self.active = Gauge("structformer_active_requests", "Requests being answered.", registry=self.registry)
-        self.bodies = Gauge("structformer_bodies_being_read", "Requests still on their way.", registry=self.registry)
-        self.connections = Gauge("structformer_connections", "Open connections.", registry=self.registry)
-        self.closed = Counter(
-            "structformer_connections_closed",
-            "Connections that the server ended: late headers, late body, idle, sending (answer not read), limit.",
-            ["reason"],
-            registry=self.registry,
-        )
-        self.swaps = Counter("structformer_index_swaps", "Changes to a newer index.", registry=self.registry)
-        self.feedback_dropped = Counter(
-            "structformer_feedback_dropped", "Events that were not kept.", ["reason"], registry=self.registry
-        )
+        of_ours: dict[str, Any] = {"namespace": "structformer", "registry": self.registry}
+        self.requests = Counter("requests", "Answered requests.", ["route", "status"], **of_ours)
+        buckets = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+        self.seconds = Histogram("request_seconds", "Time of a request.", ["route"], buckets=buckets, **of_ours)
+        self.active = Gauge("active_requests", "Requests being answered.", **of_ours)
+        self.bodies = Gauge("bodies_being_read", "Requests still on their way.", **of_ours)
+        self.connections = Gauge("connections", "Open connections.", **of_ours)
+        ended = "Connections that the server ended: late headers, late body, idle, sending (answer not read), limit."
+        self.closed = Counter("connections_closed", ended, ["reason"], **of_ours)
+        self.swaps = Counter("index_swaps", "Changes to a newer index.", **of_ours)
+        self.feedback_dropped = Counter("feedback_dropped", "Events that were not kept.", ["reason"], **of_ours)
 
 
 def problem(status: int, error: str, message: str, **headers: str) -> Response:
