@@ -1,32 +1,97 @@
-"""`structformer up`."""
+"""`structformer up`. The terminal shows a bar for the step that runs, and lines that stay for what it found."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from structformer.cli import BriefCommand, Output, base_url_option, common_options, default_option, seconds
+from structformer.cli import BriefCommand, Output, base_url_option, common_options, default_option, printable, seconds
 from structformer.errors import UsageError, WorkspaceError
 from structformer.extras import TORCH, are_installed, require
 from structformer.workspace import Workspace
 
-from structformer_serve.commands.serve import (
-    PACKAGES,
-    listen,
-    log_requests,
-    say_who_may_ask,
-    server_options,
-    server_threads_option,
-    serving_options,
-)
-from structformer_serve.commands.steps_view import StepsView
+from structformer_serve.commands import serve
 from structformer_serve.step_commands import OPENING, Command, first_search, follow, threads_given
-from structformer_serve.step_progress import StepProgress
+from structformer_serve.step_progress import StepProgress, in_lines
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+_WIDE = 100  # columns that a bar's stage and time need beside it
+
+
+class StepsView:
+    """Shows the progress of steps, one after the other. Where there is no terminal, or a log is written to it, progress
+    is said in lines.
+    """
+
+    def __init__(self, out: Output, *, bars: bool = True) -> None:
+        self._out = out
+        self._lines = None if bars and not out.quiet and sys.stderr.isatty() else in_lines(self.say)
+        self._shown: StepProgress | None = None
+        self._bar: Progress | None = None
+
+    def say(self, text: str) -> None:
+        """A line that stays, above the bar where there is one."""
+        if self._bar is None:
+            self._out.note(printable(text))
+        elif not self._out.quiet:
+            from structformer.cli import log, named
+
+            log(text)
+            self._bar.console.print(named(printable(text)), markup=False, highlight=False, soft_wrap=True)
+
+    def __call__(self, progress: StepProgress | None) -> None:
+        """Show how far a step is; None: it has ended."""
+        if self._lines is not None:
+            self._lines(progress)
+            return
+        if progress is not self._shown:
+            self.close()
+            self._shown = progress
+            if progress is not None:
+                self.say(progress.step)
+                self._bar = _bar()
+        if self._bar is not None and progress is not None:
+            self._bar.update(
+                self._bar.task_ids[0],
+                description=progress.stage,
+                total=1.0,
+                completed=progress.share,
+                left=progress.left,
+                percent=f"{progress.share:.0%}",
+            )
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+def _bar() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(stderr=True)
+    columns = (
+        BarColumn(40 if console.width >= _WIDE else 20),
+        TextColumn("{task.fields[percent]:>4}"),
+        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.fields[left]}", style="dim"),
+    )
+    bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
+    bar.add_task("", total=None, left="", percent="")
+    bar.start()
+    return bar
+
 
 _KEPT = "what is done is kept, and the same command goes on from there"
 
@@ -51,8 +116,8 @@ _KEPT = "what is done is kept, and the same command goes on from there"
     help="A smaller encoder for queries, which shares the vector space of --base-model; auto: none.",
 )
 @base_url_option
-@serving_options
-@server_threads_option(
+@serve.serving_options
+@serve.server_threads_option(
     "Searches at once, and cores that indexing and training compute with. Two commands at once that each take all are "
     "slower than one after the other."
 )
@@ -78,7 +143,7 @@ def command(
 
     The search begins with words. Meaning learned from the documents alone joins while the page is used; then a
     pretrained encoder, if one is here, and with torch training. What was done before is not done again."""
-    require("serving", *PACKAGES)
+    require("serving", *serve.PACKAGES)
     from structformer.ingestion import kind_of
 
     seconds(train_time, "--train")  # a wrong time fails before the work begins
@@ -98,8 +163,8 @@ def command(
         usable_pair(place, base_model, query_model)
     title, threads = values.pop("title"), values["threads"]
     logs = values["logs"] or values["log_queries"]
-    log_requests(logs)
-    options, on = listen(ctx, out, server_options(values))
+    serve.log_requests(logs)
+    options, on = serve.listen(ctx, out, serve.server_options(values))
     view = StepsView(out, bars=not logs)
     # Before they are read, so that no change is missed. Reading says which of them are missing.
     changes = None
@@ -128,7 +193,7 @@ def command(
     def ready(address: str) -> None:
         out.json({"address": address})
         out.result(f"{address}  (Ctrl-C ends it)")
-        say_who_may_ask(out, options)
+        serve.say_who_may_ask(out, options)
         if open_page:
             click.launch(address)
         improver.start()
