@@ -26,7 +26,7 @@ from starlette.routing import Route
 from structformer.errors import StructformerError, UsageError
 from structformer.storage import bytes_digest
 
-from structformer_serve import docsearch
+from structformer_serve import docsearch, schemas
 from structformer_serve.as_markdown import unlinked
 from structformer_serve.asking import Asking, search_request
 from structformer_serve.assets import ROBOTS, STATIC, static
@@ -42,14 +42,6 @@ from structformer_serve.language import language
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
 from structformer_serve.pages import COMPARE, PageMaker
-from structformer_serve.schemas import (
-    MAX_QUERY,
-    AskRequest,
-    FeedbackRequest,
-    SearchAnswer,
-    SearchRequest,
-    SectionRequest,
-)
 from structformer_serve.service import NotThere, SearchService, read_address
 from structformer_web import language_model
 
@@ -166,26 +158,28 @@ class Application:
             return await run_sync(work, *given, limiter=self._limiter, abandon_on_cancel=True)
 
     async def _search(self, request: Request) -> Response:
-        asked, site = SearchRequest.model_validate(_query(request)), request.headers.get("sec-fetch-site")
+        asked, site = schemas.SearchRequest.model_validate(_query(request)), request.headers.get("sec-fetch-site")
         door = "box" if "origin" in request.headers else "page" if site == "same-origin" else "api"
         return _json(await self._found(asked, request.state.access, door))
 
-    async def _found(self, asked: SearchRequest, access: Access, door: str) -> SearchAnswer:
+    async def _found(self, asked: schemas.SearchRequest, access: Access, door: str) -> schemas.SearchAnswer:
         await self._encoded(asked)
         return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access), door))
 
-    async def _compared(self, asked: SearchRequest, access: Access) -> tuple[SearchAnswer, list[Listed] | None]:
+    async def _compared(
+        self, asked: schemas.SearchRequest, access: Access
+    ) -> tuple[schemas.SearchAnswer, list[Listed] | None]:
         await self._encoded(asked)
         answer, comparison = await self._in_thread(self.service.compare, asked, access)
         return await self._in_thread(self._kept, asked, answer, "page"), comparison
 
-    async def _encoded(self, asked: SearchRequest) -> None:
+    async def _encoded(self, asked: schemas.SearchRequest) -> None:
         """Wait until the query is encoded, without a thread."""
         with anyio.fail_after(self.options.seconds):
             for vector in self.service.encoding(asked):
                 await asyncio.wrap_future(vector)
 
-    def _kept(self, asked: SearchRequest, answer: SearchAnswer, door: str) -> SearchAnswer:
+    def _kept(self, asked: schemas.SearchRequest, answer: schemas.SearchAnswer, door: str) -> schemas.SearchAnswer:
         """Keep an answer as feedback if that is wanted, and return it. door: one of `feedback.DOORS`."""
         if self._log is not None and COUNTS.get() and not (asked.typing or asked.partial):
             shown = [hit.document for hit in answer.hits]
@@ -193,7 +187,7 @@ class Application:
         return answer
 
     async def _section(self, request: Request) -> Response:
-        asked = SectionRequest.model_validate(_query(request)).model_dump()
+        asked = schemas.SectionRequest.model_validate(_query(request)).model_dump()
         read = partial(self.service.section, request.path_params["id"], request.state.access, **asked)
         return _json(await self._in_thread(read))
 
@@ -205,7 +199,7 @@ class Application:
 
     async def _ask(self, request: Request) -> Response:
         """Return an answer in words, by the language model that the server was given."""
-        asked, access = AskRequest.model_validate(await _body(request)), request.state.access
+        asked, access = schemas.AskRequest.model_validate(await _body(request)), request.state.access
         search = search_request(asked)
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
@@ -213,14 +207,14 @@ class Application:
         return self._asking.response(asked, answer, access)
 
     async def _feedback(self, request: Request) -> Response:
-        asked = FeedbackRequest.model_validate(await _body(request))
+        asked = schemas.FeedbackRequest.model_validate(await _body(request))
         await self._add_feedback(asked.model_dump(exclude_none=True))
         return Response(status_code=204)
 
     async def _feedback_form(self, request: Request) -> Response:
         """Return the button below the results, for browsers without JavaScript."""
         form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), max_num_fields=5))
-        asked = SearchRequest.model_validate({"q": form.get("q", "")})
+        asked = schemas.SearchRequest.model_validate({"q": form.get("q", "")})
         await self._add_feedback({"event": "not_found", "query": asked.q, "shown": []})
         return RedirectResponse(f"{self.options.root}/", 303)
 
@@ -313,8 +307,8 @@ class Application:
         """A search by words that finds something, if there is anything to find."""
         name, title, _ = next(iter(self.service.documents(EVERYTHING)), ("", "", ""))
         word = re.search(r"\w+", f"{title} {name}")
-        query = word[0][:MAX_QUERY] if word else "a"
-        self.service.search(SearchRequest(q=query, k=1, pipeline=WORDS), EVERYTHING)
+        query = word[0][: schemas.MAX_QUERY] if word else "a"
+        self.service.search(schemas.SearchRequest(q=query, k=1, pipeline=WORDS), EVERYTHING)
 
     async def _metrics(self, request: Request) -> Response:
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -332,12 +326,12 @@ class Application:
     async def _search_page(self, request: Request) -> Response:
         access = request.state.access
         given = _query(request)
-        values = {key: value for key, value in given.items() if key in SearchRequest.model_fields}
+        values = {key: value for key, value in given.items() if key in schemas.SearchRequest.model_fields}
         if not str(values.get("q", "")).strip():
             folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
             return _html(await self._in_thread(self._pages.home, access, folder, start))
         try:
-            asked = SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
+            asked = schemas.SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
             name = "no_words" if [each["loc"] for each in error.errors()] == [("q",)] else ""
             return _html(await self._in_thread(self._pages.message, access, "e400", name or _reasons(error)), 400)
@@ -349,7 +343,7 @@ class Application:
 
     async def _preview(self, request: Request) -> Response:
         """Return a section as the page shows it beside the results."""
-        section = SectionRequest.model_validate(_query(request)).section or 0
+        section = schemas.SectionRequest.model_validate(_query(request)).section or 0
         name, access = request.path_params["id"], request.state.access
         return _html(await self._in_thread(self._pages.preview, access, name, section))
 

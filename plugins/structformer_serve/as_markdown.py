@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 from structformer.document import Block, MarkKind, Section
 
-from structformer_serve.notes import opening as note_opening
-from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
+from structformer_serve.spans import Resolve, Span, leaves, note_opening, spans_of_leaves
 
 Kinds = frozenset[MarkKind | None]  # of spans, None for a link
 _DEEPEST = 12  # lists, quotes and notes in each other; what is deeper stands in the last of these

@@ -9,8 +9,7 @@ from structformer.document import Block, MarkKind, Section
 from structformer.text import visible
 
 from structformer_serve.language import ENGLISH, Language
-from structformer_serve.notes import opening
-from structformer_serve.spans import Resolve, Span, leaves, spans_of_leaves
+from structformer_serve.spans import Resolve, Span, leaves, note_opening, spans_of_leaves
 
 _FORMULA = ' class="formula"'
 # The element of each kind of span, and its attributes.
@@ -179,7 +178,7 @@ class _Writer:
         return _element("div", _element("pre", code) + tools, ' class="code" dir="ltr"')
 
     def _note(self, block: Block) -> Markup:
-        label, title, content, begins = opening(self._text, block)
+        label, title, content, begins = note_opening(self._text, block)
         if begins:
             self._begins[content[0].start] = begins
         # Of the kinds only those that the page's style knows: others may be its names for something else.

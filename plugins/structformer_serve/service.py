@@ -41,6 +41,7 @@ from structformer.retrieval import (
 from structformer.text import WRITTEN, language_name, version_of, visible
 from structformer.workspace import Workspace
 
+from structformer_serve import schemas
 from structformer_serve.as_markdown import as_markdown, unlinked
 from structformer_serve.as_you_type import complete, completed, mended
 from structformer_serve.assets import icon
@@ -48,26 +49,6 @@ from structformer_serve.comparison import COMPARED, Listed, compared
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
 from structformer_serve.http.access import Access
 from structformer_serve.language import ENGLISH, Language, is_written_in, language
-from structformer_serve.schemas import (
-    BlockOut,
-    Copy,
-    DocumentAnswer,
-    FacetCount,
-    FacetCounts,
-    Found,
-    FoundDocument,
-    LinkIn,
-    LinkOut,
-    OutlineEntry,
-    Part,
-    RelatedDocument,
-    SearchAnswer,
-    SearchRequest,
-    SectionAnswer,
-    Status,
-    TranslationOut,
-    Why,
-)
 from structformer_serve.shelves import example_questions, folder_label, further_questions
 from structformer_serve.step_progress import StepProgress
 
@@ -95,7 +76,7 @@ class Reading:
     index: str
     document: Document
     metadata: Mapping[str, Any]
-    links: Mapping[int, Sequence[LinkOut]]
+    links: Mapping[int, Sequence[schemas.LinkOut]]
     """For each section's number, the links in it that may be followed."""
 
     def url(self, section: Section) -> str:
@@ -149,12 +130,12 @@ class SearchService:
         verdict = self.current.verdict
         return replace(verdict, figures="") if verdict and access.where else verdict
 
-    def status(self, access: Access) -> Status:
+    def status(self, access: Access) -> schemas.Status:
         """Return what there is to search."""
         current, t = self.current, self.language(access)
         seen = current.seen(access.where)
         stage = "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
-        return Status(
+        return schemas.Status(
             title=self.title,
             index=current.id,
             documents=len(seen),
@@ -168,7 +149,7 @@ class SearchService:
             what_was_read=None if access.where else current.what_was_read,
         )
 
-    def encoding(self, request: SearchRequest) -> list[Future[Any]]:
+    def encoding(self, request: schemas.SearchRequest) -> list[Future[Any]]:
         """Start on the query's vectors and return the futures that a search will wait for. A server that waits for
         them before it gives the search a thread needs few of these.
         """
@@ -179,11 +160,13 @@ class SearchService:
         asked = current.retriever.opened.expanded(request.q)
         return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
 
-    def search(self, request: SearchRequest, access: Access) -> SearchAnswer:
+    def search(self, request: schemas.SearchRequest, access: Access) -> schemas.SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
         return self._search(self.current, request, access)[0]
 
-    def compare(self, request: SearchRequest, access: Access) -> tuple[SearchAnswer, list[Listed] | None]:
+    def compare(
+        self, request: schemas.SearchRequest, access: Access
+    ) -> tuple[schemas.SearchAnswer, list[Listed] | None]:
         """Search by the page's search and by the one that it is compared with; without the latter where there is none.
         Both have the same filters and the same index. Raises UsageError as `search` does.
         """
@@ -199,8 +182,8 @@ class SearchService:
         return answers[0][1], compared(answers, lambda hit: page(current.number(hit.document) or 0))
 
     def _search(
-        self, current: Generation, request: SearchRequest, access: Access
-    ) -> tuple[SearchAnswer, Collection[int]]:
+        self, current: Generation, request: schemas.SearchRequest, access: Access
+    ) -> tuple[schemas.SearchAnswer, Collection[int]]:
         """Return the answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
         seen = _fitting(current, request, access)
@@ -229,7 +212,7 @@ class SearchService:
         documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
         distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
         pages = len(set(map(retriever.opened.translations.first, distinct)))
-        answer = SearchAnswer(
+        answer = schemas.SearchAnswer(
             query=request.q,
             searched="" if query == request.q else query,
             index=current.id,
@@ -246,7 +229,7 @@ class SearchService:
         )
         return answer, documents
 
-    def help(self, request: SearchRequest, access: Access) -> tuple[Help, bool]:
+    def help(self, request: schemas.SearchRequest, access: Access) -> tuple[Help, bool]:
         """Return help for a search that finds little, and whether any document that may be seen fits its filter. Raises
         UsageError on a filter that is none.
         """
@@ -286,38 +269,38 @@ class SearchService:
         return DocumentList(current.retriever.documents, np.array(linked, np.int64))
 
     def _document(
-        self, current: Generation, hit: Hit, why: Callable[[Hit], Why | None], access: Access
-    ) -> FoundDocument:
+        self, current: Generation, hit: Hit, why: Callable[[Hit], schemas.Why | None], access: Access
+    ) -> schemas.FoundDocument:
         number = current.number(hit.document_id) or 0
         metadata = current.retriever.documents[number]
-        return FoundDocument(
+        return schemas.FoundDocument(
             **_found(hit, why).model_dump(),
             document_title=metadata.title or hit.document_id,
             language=_language(current, number, metadata.values(), access),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[
-                TranslationOut(
+                schemas.TranslationOut(
                     **_copy(each).model_dump(), language=each.language, language_name=language_name(each.language)
                 )
                 for each in hit.also_in
             ],
         )
 
-    def document(self, document_id: str, access: Access) -> DocumentAnswer:
+    def document(self, document_id: str, access: Access) -> schemas.DocumentAnswer:
         """Return a document's tree and what links to it. Raises NotThere."""
         current = self.current
         number = _visible(current, document_id, access)
         document = current.document(number)
         metadata = current.retriever.documents[number].values()
-        return DocumentAnswer(
+        return schemas.DocumentAnswer(
             document=document.id,
             index=current.id,
             title=document.title,
             url=web_address(metadata),
             metadata={str(key): value for key, value in metadata.items()},
             outline=[
-                OutlineEntry(
+                schemas.OutlineEntry(
                     section=place,
                     level=len(path) - 1,
                     title=section.title or document.title,
@@ -332,7 +315,7 @@ class SearchService:
             newest=_newest(current, number, access),
         )
 
-    def _related(self, current: Generation, number: int, access: Access) -> list[RelatedDocument]:
+    def _related(self, current: Generation, number: int, access: Access) -> list[schemas.RelatedDocument]:
         """Return the documents whose overviews are nearest to this one's; of copies and translations one."""
         opened, encoder = current.retriever.opened, current.pipelines[BEST].encoder
         if not encoder:
@@ -341,14 +324,16 @@ class SearchService:
         scores = np.asarray(overviews @ overviews[number], np.float32)
         scores[~current.searched(access.where).documents] = -1.0
         pages = {opened.page(number)}
-        alike: list[RelatedDocument] = []
+        alike: list[schemas.RelatedDocument] = []
         for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
             if scores[other] <= 0 or len(alike) == _RELATED:
                 break
             if opened.page(other) not in pages:
                 pages.add(opened.page(other))
                 row = current.retriever.documents[other]
-                alike.append(RelatedDocument(document=row.id, title=row.title or row.id, read=read_address(row.id, 0)))
+                alike.append(
+                    schemas.RelatedDocument(document=row.id, title=row.title or row.id, read=read_address(row.id, 0))
+                )
         return alike
 
     def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
@@ -360,15 +345,15 @@ class SearchService:
         documents = current.retriever.documents
         return DocumentList(documents, before), DocumentList(documents, after)
 
-    def _linked_from(self, current: Generation, number: int, access: Access) -> list[LinkIn]:
+    def _linked_from(self, current: Generation, number: int, access: Access) -> list[schemas.LinkIn]:
         seen = current.seen(access.where)
-        links: dict[tuple[int, int], LinkIn] = {}
+        links: dict[tuple[int, int], schemas.LinkIn] = {}
         for edge in islice(current.links.incoming(number), _LOOKED_AT):
             key = edge.source_document, edge.source_section
             if key in links or edge.source_document not in seen:
                 continue
             source = current.retriever.documents[edge.source_document]
-            links[key] = LinkIn(
+            links[key] = schemas.LinkIn(
                 document=source.id,
                 section=edge.source_section,
                 title=_section_title(current, edge.source_document, edge.source_section) or source.title,
@@ -390,7 +375,7 @@ class SearchService:
         anchor: str | None = None,
         children: bool = False,
         linked: bool = True,
-    ) -> SectionAnswer:
+    ) -> schemas.SectionAnswer:
         """A section by its number or its anchor, else the root; with `children` those below it. linked: with links in
         the Markdown. Raises NotThere.
         """
@@ -406,10 +391,10 @@ class SearchService:
             raise NotThere(f"{document_id} has no section {place}")
         places = {id(each): (at, path) for at, (each, path) in enumerate(sections)}
 
-        def answer(one: Section, depth: int) -> SectionAnswer:
+        def answer(one: Section, depth: int) -> schemas.SectionAnswer:
             at, path = places[id(one)]
             links = reading.links.get(at, ())
-            return SectionAnswer(
+            return schemas.SectionAnswer(
                 document=document.id,
                 section=at,
                 index=reading.index,
@@ -431,12 +416,12 @@ class SearchService:
         current = self.current
         number, seen = _visible(current, document_id, access), current.seen(access.where)
         documents = current.retriever.documents
-        links: dict[int, list[LinkOut]] = {}
+        links: dict[int, list[schemas.LinkOut]] = {}
         for edge in current.links.outgoing(number):
             if edge.end > edge.start and edge.target_document in seen:
                 target = documents[edge.target_document].id
                 links.setdefault(edge.source_section, []).append(
-                    LinkOut(
+                    schemas.LinkOut(
                         start=edge.start,
                         end=edge.end,
                         document=target,
@@ -501,7 +486,7 @@ class DocumentList:
 
 def _explained(
     current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str
-) -> Callable[[Hit], Why]:
+) -> Callable[[Hit], schemas.Why]:
     """Gives why a section is where it is in a ranking."""
     opened = current.retriever.opened
     query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
@@ -511,17 +496,17 @@ def _explained(
     witness_of = current.retriever.witnesses(ranking.query, pipeline, seen)
     scores_by_words = ranking.scores.get("lexical", {}).values()
 
-    def why(hit: Hit) -> Why:
+    def why(hit: Hit) -> schemas.Why:
         parts = []
         for name, (weight, mean, scale) in given.items():
             value = hit.scores.get(name, mean if name == "look" else 0.0)
             gives = scale * (value - mean)
-            parts.append(Part(name=name, label=str(ENGLISH(name)), value=value, weight=weight, gives=gives))
+            parts.append(schemas.Part(name=name, label=str(ENGLISH(name)), value=value, weight=weight, gives=gives))
         by_words = hit.scores.get("lexical")
         witness = witness_of(hit.document_id)
         told_by = witness.told_by if witness else ""
         held = opened.lexical.held(ranking.query, f"{' '.join(hit.path)}\n{hit.text}")
-        return Why(
+        return schemas.Why(
             parts=parts,
             words=[word for word in query if held.issuperset(terms := opened.lexical.words(word)) and terms],
             rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in scores_by_words),
@@ -545,8 +530,8 @@ def _learned(pipeline: Pipeline, static: Collection[str]) -> str:
     return "learned_untrained" if pipeline.encoder == UNTRAINED else "learned_trained"
 
 
-def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
-    return Found(
+def _found(hit: Hit, why: Callable[[Hit], schemas.Why | None]) -> schemas.Found:
+    return schemas.Found(
         document=hit.document_id,
         section=hit.section,
         title=hit.title,
@@ -562,17 +547,17 @@ def _found(hit: Hit, why: Callable[[Hit], Why | None]) -> Found:
     )
 
 
-def _copy(place: Place, of: str = "") -> Copy:
+def _copy(place: Place, of: str = "") -> schemas.Copy:
     """of: the page of which it may be another version, which is then what its id has and that page's has not: "2.1"."""
     document, version = place.document_id, ""
     if version_of(document)[0] == version_of(of)[0]:
         elsewhere = {*of.split("/")}
         named = (each for each in document.split("/")[:-1] if each not in elsewhere and "_docs" not in each)
         version = "/".join(named)
-    return Copy(document=document, anchor=place.anchor, read=read_address(document, 0), version=version)
+    return schemas.Copy(document=document, anchor=place.anchor, read=read_address(document, 0), version=version)
 
 
-def _newest(current: Generation, number: int, access: Access) -> Copy | None:
+def _newest(current: Generation, number: int, access: Access) -> schemas.Copy | None:
     """Return the newest version of a page that the asker may see, where this is an older one."""
     documents, seen = current.retriever.documents, current.seen(access.where)
     family, order = version_of(documents[number].id)
@@ -586,15 +571,17 @@ def read_address(document_id: str, section: int) -> str:
     return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
 
 
-def _facets(current: Generation, documents: Collection[int], access: Access) -> list[FacetCounts]:
+def _facets(current: Generation, documents: Collection[int], access: Access) -> list[schemas.FacetCounts]:
     return [
-        FacetCounts(name=facet.name, values=[FacetCount(value=value, count=count) for value, count in counts])
+        schemas.FacetCounts(
+            name=facet.name, values=[schemas.FacetCount(value=value, count=count) for value, count in counts]
+        )
         for facet in current.offered(access.where)[0]
         if (counts := facet.counts(documents))
     ]
 
 
-def _fitting(current: Generation, request: SearchRequest, access: Access) -> Allowed:
+def _fitting(current: Generation, request: schemas.SearchRequest, access: Access) -> Allowed:
     """Return the documents that a search may find. Raises UsageError on a filter that is none."""
     return current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
 
@@ -606,17 +593,17 @@ def _visible(current: Generation, document_id: str, access: Access) -> int:
     return number
 
 
-def leading(links: Iterable[LinkOut], root: str = "") -> Callable[[Link], str]:
+def leading(links: Iterable[schemas.LinkOut], root: str = "") -> Callable[[Link], str]:
     """Gives where a link of a section leads, for those that may be followed. root: what precedes all paths."""
     addresses = {(link.start, link.end): root + link.read for link in links}
     return lambda link: addresses.get((link.start, link.end), "")
 
 
-def _flat(blocks: Sequence[Block]) -> Iterator[BlockOut]:
+def _flat(blocks: Sequence[Block]) -> Iterator[schemas.BlockOut]:
     stack = [(block, 0) for block in reversed(blocks)]
     while stack:
         block, depth = stack.pop()
-        yield BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
+        yield schemas.BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
         stack += [(child, depth + 1) for child in reversed(block.children)]
 
 
