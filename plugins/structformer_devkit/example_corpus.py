@@ -23,16 +23,14 @@ def example_workspace(folder: Path) -> Workspace:
     for number, part in enumerate(_PARTS):
         following, after = _PARTS[(number + 1) % len(_PARTS)], _PARTS[(number + 5) % len(_PARTS)]
         sections = "".join(
-            f"## {work} the {part}\n\n{how} Whoever is to {work.lower()} the {part} looks at the "
-            f"[{following}]({following}.md) too, "
-            "never begins in the rain or at night, when nobody sees what is broken, and writes "
+            f"## {work} the {part}\n\n{how} Whoever is to {work.lower()} the {part} looks at the [{following}]"
+            f"({following}.md) too, never begins in the rain or at night, when nobody sees what is broken, and writes "
             "down in the book of the boat what was done.\n\n"
             for work, how in _WORK.items()
         )
         text = (
-            f"# The {part}\n\nThe {part} is a part of the boat that every sailor learns to look "
-            "after in the first weeks on board, "
-            f"because a boat without a good {part} does not go far. This page says how.\n\n{sections}"
+            f"# The {part}\n\nThe {part} is a part of the boat that every sailor learns to look after in the first "
+            f"weeks on board, because a boat without a good {part} does not go far. This page says how.\n\n{sections}"
             f"## See also\n\n- [The {after}]({after}.md)\n"
         )
         (pages / f"{part}.md").write_text(text, encoding="utf-8")

@@ -4,8 +4,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 
 from structformer_office.pdf_lines import Line
 
@@ -86,27 +87,22 @@ def by_size(pages: Sequence[Sequence[Line]]) -> list[Heading]:
     body, characters = _usual_size(pages)
     headings: list[tuple[float, Heading]] = []
     for number, page in enumerate(pages):
-        index = 0
-        while index < len(page):
-            end = index + 1
-            while end < len(page) and page[end].size == page[index].size > body * _LARGER:
-                end += 1
-            title = " ".join(line.text for line in page[index:end])
-            if page[index].size > body * _LARGER and len(title) <= _LONGEST and any(map(str.isalpha, title)):
-                headings.append((page[index].size, Heading(number, index, 1, title, end - index)))
-            index = end
+        for size, run in groupby(enumerate(page), lambda numbered: numbered[1].size):
+            places, lines = zip(*run, strict=True)
+            title = " ".join(line.text for line in lines)
+            if size > body * _LARGER and len(title) <= _LONGEST and any(map(str.isalpha, title)):
+                headings.append((size, Heading(number, places[0], 1, title, len(lines))))
     if len(headings) < 2 or sum(len(each.title) for _, each in headings) > _MOST * characters:
         return []
     levels = {size: min(level, _LEVELS) for level, size in enumerate(sorted({size for size, _ in headings})[::-1], 1)}
-    return [Heading(each.page, each.line, levels[size], each.title, each.lines) for size, each in headings]
+    return [replace(each, level=levels[size]) for size, each in headings]
 
 
 def title_by_size(pages: Sequence[Sequence[Line]]) -> str:
     """Return the text in the largest letters of the first page with text; "" if they are not larger than others."""
     first = next(page for page in pages if page)
     largest = max(line.size for line in first)
-    start = next(index for index, line in enumerate(first) if line.size == largest)
-    lines = list(takewhile(lambda line: line.size == largest, first[start:]))
+    lines = next(run for size, run in groupby(first, attrgetter("size")) if size == largest)
     title = " ".join(line.text for line in lines)
     larger = largest > _usual_size(pages)[0] * _LARGER
     return title if larger and len(title) <= _LONGEST and any(map(str.isalpha, title)) else ""

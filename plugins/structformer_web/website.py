@@ -156,10 +156,8 @@ class _Crawler:
         self.crawl.counts[Fate.LEFT] += len(self.waiting)
         if self.failures < _FAILURES and not self.fetcher.spent:
             for entry in list(self.journal.entries.values()):
-                if (
-                    self.scope.holds(entry.address) and entry.address not in self.reached
-                ):  # nothing leads to it any more
-                    self._remove(entry)
+                if self.scope.holds(entry.address) and entry.address not in self.reached:
+                    self._remove(entry)  # nothing leads to it any more
             self.journal.finish()
         return self.crawl
 
