@@ -34,7 +34,7 @@ from structformer_serve.comparison import Listed
 from structformer_serve.feedback import FeedbackLog
 from structformer_serve.generation import WORDS
 from structformer_serve.http import bodies as strict_json
-from structformer_serve.http.access import EVERYTHING, Access
+from structformer_serve.http.access import EVERYTHING
 from structformer_serve.http.bodies import StrictJson
 from structformer_serve.http.guard import COUNTS, Guard, Metrics, for_browsers, log, problem
 from structformer_serve.http.options import ServerOptions
@@ -42,7 +42,7 @@ from structformer_serve.language import language
 from structformer_serve.mcp_server import mcp_server
 from structformer_serve.openapi import openapi
 from structformer_serve.pages import COMPARE, PageMaker
-from structformer_serve.service import NotThere, SearchService, read_address
+from structformer_serve.service import NotThere, SearchService, View, read_address
 from structformer_web import language_model
 
 T = TypeVar("T")
@@ -68,10 +68,8 @@ class Application:
         self.service = service
         self.options = options or ServerOptions()
         self.metrics = Metrics()
-        self._asking = (
-            Asking(service, language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
-        )
-        self._pages = PageMaker(service, self.options.root, self._asking.host if self._asking else "")
+        self._asking = Asking(language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
+        self._pages = PageMaker(self.options.root, self._asking.host if self._asking else "")
         self._log: FeedbackLog | None = None
         if self.options.feedback:
             self._log = FeedbackLog(
@@ -157,26 +155,29 @@ class Application:
         with anyio.fail_after(self.options.seconds):
             return await run_sync(work, *given, limiter=self._limiter, abandon_on_cancel=True)
 
+    def _view(self, request: Request) -> View:
+        return self.service.seen_by(request.state.access)
+
     async def _search(self, request: Request) -> Response:
         asked, site = schemas.SearchRequest.model_validate(_query(request)), request.headers.get("sec-fetch-site")
         door = "box" if "origin" in request.headers else "page" if site == "same-origin" else "api"
-        return _json(await self._found(asked, request.state.access, door))
+        return _json(await self._found(asked, self._view(request), door))
 
-    async def _found(self, asked: schemas.SearchRequest, access: Access, door: str) -> schemas.SearchAnswer:
-        await self._encoded(asked)
-        return await self._in_thread(lambda: self._kept(asked, self.service.search(asked, access), door))
+    async def _found(self, asked: schemas.SearchRequest, view: View, door: str) -> schemas.SearchAnswer:
+        await self._encoded(asked, view)
+        return await self._in_thread(lambda: self._kept(asked, view.search(asked), door))
 
     async def _compared(
-        self, asked: schemas.SearchRequest, access: Access
+        self, asked: schemas.SearchRequest, view: View
     ) -> tuple[schemas.SearchAnswer, list[Listed] | None]:
-        await self._encoded(asked)
-        answer, comparison = await self._in_thread(self.service.compare, asked, access)
+        await self._encoded(asked, view)
+        answer, comparison = await self._in_thread(view.compare, asked)
         return await self._in_thread(self._kept, asked, answer, "page"), comparison
 
-    async def _encoded(self, asked: schemas.SearchRequest) -> None:
+    async def _encoded(self, asked: schemas.SearchRequest, view: View) -> None:
         """Wait until the query is encoded, without a thread."""
         with anyio.fail_after(self.options.seconds):
-            for vector in self.service.encoding(asked):
+            for vector in view.encoding(asked):
                 await asyncio.wrap_future(vector)
 
     def _kept(self, asked: schemas.SearchRequest, answer: schemas.SearchAnswer, door: str) -> schemas.SearchAnswer:
@@ -188,23 +189,23 @@ class Application:
 
     async def _section(self, request: Request) -> Response:
         asked = schemas.SectionRequest.model_validate(_query(request)).model_dump()
-        read = partial(self.service.section, request.path_params["id"], request.state.access, **asked)
+        read = partial(self._view(request).section, request.path_params["id"], **asked)
         return _json(await self._in_thread(read))
 
     async def _document(self, request: Request) -> Response:
-        return _json(await self._in_thread(self.service.document, request.path_params["id"], request.state.access))
+        return _json(await self._in_thread(self._view(request).document, request.path_params["id"]))
 
     async def _status(self, request: Request) -> Response:
-        return _json(await self._in_thread(self.service.status, request.state.access))
+        return _json(await self._in_thread(self._view(request).status))
 
     async def _ask(self, request: Request) -> Response:
         """Return an answer in words, by the language model that the server was given."""
-        asked, access = schemas.AskRequest.model_validate(await _body(request)), request.state.access
+        asked, view = schemas.AskRequest.model_validate(await _body(request)), self._view(request)
         search = search_request(asked)
         if self._asking is None:
             raise NotThere("this server asks no language model: see --ask")
-        answer = await self._found(search, access, "ask")
-        return self._asking.response(asked, answer, access)
+        answer = await self._found(search, view, "ask")
+        return self._asking.response(asked, answer, view)
 
     async def _feedback(self, request: Request) -> Response:
         asked = schemas.FeedbackRequest.model_validate(await _body(request))
@@ -233,8 +234,7 @@ class Application:
 
     async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
         base = str(request.base_url).rstrip("/") + self.options.root
-        search = partial(self.service.search, access=request.state.access)
-        return await self._in_thread(docsearch.answers, body, base, search)
+        return await self._in_thread(docsearch.answers, body, base, self._view(request).search)
 
     async def _openapi(self, request: Request) -> Response:
         return _unless_known(request, _json(await self._in_thread(self._described)))
@@ -242,40 +242,40 @@ class Application:
     def _described(self) -> dict[str, Any]:
         return openapi(self.service.title, self.options.root, self.service.current.pipelines)
 
-    async def _for_models(self, text: Callable[[Access, int], str], request: Request) -> Response:
+    async def _for_models(self, text: Callable[[View, int], str], request: Request) -> Response:
         """Return a text for language models (https://llmstxt.org): of the documents from the `start`th on."""
         start = _start(request.query_params.get("start", "0"))
-        return _unless_known(request, _text(await self._in_thread(text, request.state.access, start)))
+        return _unless_known(request, _text(await self._in_thread(text, self._view(request), start)))
 
-    def _listed(self, access: Access, start: int) -> str:
+    def _listed(self, view: View, start: int) -> str:
         """Return the list of documents, at most a thousand."""
         root = self.options.root
         search = f"Search: {root}/api/search?q=WORDS. MCP: {root}/mcp"
         lines = [f"# {self.service.title}", "", search, "", "## Documents", ""]
-        documents = self.service.documents(access)[start:]
+        documents = view.documents()[start:]
         for name, title, url in documents[:_LISTED]:
             target = quote(url, safe=_URL_SIGNS) if url else root + read_address(name, 0)
-            about = self.service.description(name)
+            about = view.description(name)
             lines.append(f"- [{unlinked(title or name)}]({target})" + (f": {unlinked(about)}" if about else ""))
         if len(documents) > _LISTED:
             lines += ["", f"[More documents]({root}/llms.txt?start={start + _LISTED})"]
         return "\n".join(lines) + "\n"
 
-    def _whole(self, access: Access, start: int) -> str:
+    def _whole(self, view: View, start: int) -> str:
         """Return the documents whole, as Markdown, up to a bound."""
         parts: list[str] = []
         room = _FULL_BYTES
-        for number, (name, _, _) in enumerate(self.service.documents(access)[start:]):
+        for number, (name, _, _) in enumerate(view.documents()[start:]):
             if room <= 0 or number == _FULL_DOCUMENTS:
                 more = f"{self.options.root}/llms-full.txt?start={start + number}"
                 return "\n".join([*parts, f"[More documents]({more})\n"])
-            parts.append(self.service.markdown(name, access))
+            parts.append(view.markdown(name))
             room -= len(parts[-1].encode("utf-8", "replace"))
         return "\n".join(parts)
 
     async def _docs(self, request: Request) -> Response:
         """Return the API for people."""
-        return _html(await self._in_thread(lambda: self._pages.api(request.state.access, self._described())))
+        return _html(await self._in_thread(lambda: self._pages.api(self._view(request), self._described())))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -305,10 +305,11 @@ class Application:
 
     def _tiny_search(self) -> None:
         """A search by words that finds something, if there is anything to find."""
-        name, title, _ = next(iter(self.service.documents(EVERYTHING)), ("", "", ""))
+        view = self.service.seen_by(EVERYTHING)
+        name, title, _ = next(iter(view.documents()), ("", "", ""))
         word = re.search(r"\w+", f"{title} {name}")
         query = word[0][: schemas.MAX_QUERY] if word else "a"
-        self.service.search(schemas.SearchRequest(q=query, k=1, pipeline=WORDS), EVERYTHING)
+        view.search(schemas.SearchRequest(q=query, k=1, pipeline=WORDS))
 
     async def _metrics(self, request: Request) -> Response:
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -324,47 +325,46 @@ class Application:
         return Response(icon.data, media_type=icon.kind, headers={"cache-control": _SHORTLY})
 
     async def _search_page(self, request: Request) -> Response:
-        access = request.state.access
-        given = _query(request)
+        view, given = self._view(request), _query(request)
         values = {key: value for key, value in given.items() if key in schemas.SearchRequest.model_fields}
         if not str(values.get("q", "")).strip():
             folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
-            return _html(await self._in_thread(self._pages.home, access, folder, start))
+            return _html(await self._in_thread(self._pages.home, view, folder, start))
         try:
             asked = schemas.SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
             name = "no_words" if [each["loc"] for each in error.errors()] == [("q",)] else ""
-            return _html(await self._in_thread(self._pages.message, access, "e400", name or _reasons(error)), 400)
+            return _html(await self._in_thread(self._pages.message, view, "e400", name or _reasons(error)), 400)
         if COMPARE in given.items():
-            answer, comparison = await self._compared(asked, access)
+            answer, comparison = await self._compared(asked, view)
         else:
-            answer, comparison = await self._found(asked, access, "page"), None
-        return _html(await self._in_thread(self._pages.search, access, asked, answer, comparison))
+            answer, comparison = await self._found(asked, view, "page"), None
+        return _html(await self._in_thread(self._pages.search, view, asked, answer, comparison))
 
     async def _preview(self, request: Request) -> Response:
         """Return a section as the page shows it beside the results."""
         section = schemas.SectionRequest.model_validate(_query(request)).section or 0
-        name, access = request.path_params["id"], request.state.access
-        return _html(await self._in_thread(self._pages.preview, access, name, section))
+        name, view = request.path_params["id"], self._view(request)
+        return _html(await self._in_thread(self._pages.preview, view, name, section))
 
     async def _read_page(self, request: Request) -> Response:
-        access, name = request.state.access, request.path_params["id"]
+        view, name = self._view(request), request.path_params["id"]
         as_it_is = "text/markdown" in request.headers.get("accept", "")
         try:
-            if as_it_is or (name.endswith(".md") and self.service.current.number(name) is None):
+            if as_it_is or (name.endswith(".md") and view.current.number(name) is None):
                 document_id = name if as_it_is else name.removesuffix(".md")
-                made = _text(await self._in_thread(self.service.markdown, document_id, access), "text/markdown")
+                made = _text(await self._in_thread(view.markdown, document_id), "text/markdown")
                 made.headers["cache-control"] = "no-store"
                 return made
-            return _html(await self._in_thread(self._pages.read, access, name))
+            return _html(await self._in_thread(self._pages.read, view, name))
         except NotThere:
-            return _html(await self._in_thread(self._pages.message, access, "e404", "gone_page"), 404)
+            return _html(await self._in_thread(self._pages.message, view, "e404", "gone_page"), 404)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         """Return an error as an answer; nothing of a user's is a server error."""
         access = request.scope.get("state", {}).get("access")
         # What somebody may not see does not choose their language; before access is known, only an option does.
-        spoken = self.service.language(access) if access is not None else language(self.service.own_language)
+        spoken = self.service.seen_by(access).language if access is not None else language(self.service.own_language)
         code = spoken.code
         return for_browsers(_failure(error), request.scope, self.options.root, code)
 

@@ -15,10 +15,9 @@ import anyio
 from anyio.to_thread import run_sync
 from starlette.responses import Response, StreamingResponse
 
-from structformer_serve.http.access import Access
 from structformer_serve.http.guard import problem
 from structformer_serve.schemas import MAX_QUERY, AskRequest, SearchAnswer, SearchRequest
-from structformer_serve.service import NotThere, SearchService
+from structformer_serve.service import View
 from structformer_web import LanguageModel, ModelUnavailable
 
 _AT_ONCE = 4
@@ -58,20 +57,19 @@ class Cited:
 
 
 class Asking:
-    """Answers questions about what a service searches."""
+    """Answers questions about what somebody may see."""
 
-    def __init__(self, service: SearchService, model: LanguageModel) -> None:
-        self._service = service
+    def __init__(self, model: LanguageModel) -> None:
         self._model = model
         self.host = urlsplit(model.address).netloc  # where questions go, for whoever asks one
         self._running = 0  # answers that are being sent
         self._limiter: anyio.CapacityLimiter | None = None  # it belongs to an event loop
 
-    def response(self, request: AskRequest, answer: SearchAnswer, access: Access) -> Response:
+    def response(self, request: AskRequest, answer: SearchAnswer, view: View) -> Response:
         """Return an answer that is sent while it is made. Whoever leaves makes room for the next."""
         if self._running >= _AT_ONCE:
             return problem(503, "busy", "too many questions at once", retry_after="5")
-        events = self._sent(self.answer(request, answer, access))
+        events = self._sent(self.answer(request, answer, view))
         return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
 
     async def _sent(self, events: Iterator[Event]) -> AsyncIterator[bytes]:
@@ -87,11 +85,11 @@ class Asking:
         finally:
             self._running -= 1
 
-    def answer(self, request: AskRequest, answer: SearchAnswer, access: Access) -> Iterator[Event]:
+    def answer(self, request: AskRequest, answer: SearchAnswer, view: View) -> Iterator[Event]:
         """The events of an answer: `refused` alone, or `sections`, then `text` as it comes and `done`; `error` in the
         place of what cannot be had. found: what the search found for it.
         """
-        sections = self.sections(answer, access) if answer.confident or request.anyway else []
+        sections = self.sections(answer, view) if answer.confident or request.anyway else []
         if not sections:
             yield "refused", {"message": REFUSAL}
             return
@@ -99,7 +97,7 @@ class Asking:
         yield "sections", {"sections": shown}
         citations = Citations({each.number for each in sections})
         try:
-            asked = messages(self._service.title, request.q, sections, before=request.before)
+            asked = messages(view.service.title, request.q, sections, before=request.before)
             for piece in self._model.answer(asked):
                 if text := citations.add(piece):
                     yield "text", {"text": text}
@@ -115,20 +113,15 @@ class Asking:
         note = "" if citations.cited else UNCITED
         cited_first = sorted(sections, key=lambda section: section.number not in citations.cited)
         answered = [each.title.rpartition(_STEP)[2] for each in sections if each.number in citations.cited]
-        further = self._service.further_questions(
-            [each.document for each in cited_first], [request.q, *answered], access
-        )
+        further = view.further_questions([each.document for each in cited_first], [request.q, *answered])
         yield "done", {"cited": sorted(citations.cited), "note": note, "further": further}
 
-    def sections(self, answer: SearchAnswer, access: Access) -> list[Cited]:
+    def sections(self, answer: SearchAnswer, view: View) -> list[Cited]:
         """Return the best sections of the first documents, as far as there is room."""
         sections: list[Cited] = []
         left = _CHARACTERS
         for hit in answer.hits[:_SECTIONS]:
-            try:
-                section = self._service.section(hit.document, access, section=hit.section, linked=False)
-            except NotThere:  # a newer index has come since the search
-                continue
+            section = view.section(hit.document, section=hit.section, linked=False)
             text = (section.markdown.strip() or hit.snippet)[: min(left, _OF_A_SECTION)]
             if not text:
                 break

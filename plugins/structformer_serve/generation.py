@@ -188,9 +188,8 @@ class Generation:
         ids = chain.from_iterable(each.to_pylist() for each in self.retriever.documents.column_batches("id"))
         return Shelves(ids, self.corpus.navigation.ranks)
 
-    def offered(self, access: Filter) -> tuple[list[Facet], str]:
+    def offered(self, seen: Allowed) -> tuple[list[Facet], str]:
         """Return the facets that tell apart the documents that somebody may see, and the language of most of these."""
-        seen = self.seen(access)
         if seen.whole:
             return self.facets, self._languages[0]
         if seen not in self._offered:
@@ -226,13 +225,13 @@ class Generation:
         allowed = self._kept((deleted, access.key), lambda: self._seen(access, deleted))
         return self._kept((deleted, access.key, asked.key), lambda: self._among(allowed, asked)) if asked else allowed
 
-    def searched(self, access: Filter, asked: Filter | None = None) -> Allowed:
-        """Return the same without what is hidden from searches by hand."""
-        allowed = self.seen(access, asked)
+    def searched(self, seen: Allowed, asked: Filter | None = None) -> Allowed:
+        """Return the documents among these that are asked for, without those hidden from searches by hand."""
+        key = (seen, asked.key if asked else ())
+        allowed = self._kept(key, lambda: self._among(seen, asked)) if asked else seen
         if not self._hidden:
             return allowed
-        key = (self.deleted, access.key, asked.key if asked else (), self._hidden)
-        return self._kept(key, lambda: self.retriever.opened.shown(allowed) or allowed)
+        return self._kept((*key, self._hidden), lambda: self.retriever.opened.shown(allowed) or allowed)
 
     def _seen(self, access: Filter, deleted: frozenset[int]) -> Allowed:
         opened = self.retriever.opened

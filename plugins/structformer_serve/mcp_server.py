@@ -28,7 +28,7 @@ from structformer.text import visible
 from structformer_serve.as_markdown import open_fence, unlinked
 from structformer_serve.http.guard import ACCESS
 from structformer_serve.schemas import MAX_K, MAX_QUERY, MAX_TOKENS, Found, SearchAnswer, SearchRequest, SectionAnswer
-from structformer_serve.service import NoDocument, SearchService
+from structformer_serve.service import NoDocument, SearchService, View
 
 DEFAULT_TOKENS = 4000
 _SEARCH_TOKENS = 3000
@@ -173,17 +173,17 @@ class Answers:
         self, query: str, k: int, path: str, max_tokens: int, where: Sequence[str] = (), *, code: bool = False
     ) -> tuple[str, FoundSections]:
         """Return sections for a question, as text and as values. Raises UsageError."""
-        access = ACCESS.get()
+        view = self._view()
         try:
             asked = min(MAX_K, k * _MORE) if code else k
             request = SearchRequest(q=query, k=asked, path=[path] if path else [], where=list(where))
         except ValidationError as error:
             wrong = error.errors()[0]
             raise UsageError(f"{wrong['loc'][0]}: {wrong['msg'].removeprefix('Value error, ')}") from None
-        answer = self._keep(request, self._service.search(request, access))
-        hits = [hit for hit in answer.hits if not code or self._shows_code(hit)][:k]
+        answer = self._keep(request, view.search(request))
+        hits = [hit for hit in answer.hits if not code or _shows_code(view, hit)][:k]
         result = FoundSections(query=query, confident=answer.confident, likely=answer.likely, sections=[])
-        given, any_fits = self._service.help(request, access)
+        given, any_fits = view.help(request)
         missing, within = given.missing, " within the filter" if path or where else ""
         lacking = f"No page{within} has: {', '.join(missing)}." if missing else ""
         if not hits:
@@ -211,16 +211,15 @@ class Answers:
         text.add("\n")
         share = int(_SHARE * max_tokens * _BYTES)
         for hit, of_hit in zip(hits[: _shown(answer.likely, len(hits))], result.sections, strict=False):
-            section = self._service.section(hit.document, access, section=hit.section, linked=False)
+            section = view.section(hit.document, section=hit.section, linked=False)
             body = text.add_section(f"## {_named(hit)}\n\n", section.markdown or hit.snippet, share)
             if body is None:
                 break
             of_hit.markdown = body
         return text.whole(), result
 
-    def _shows_code(self, hit: Found) -> bool:
-        section = self._service.section(hit.document, ACCESS.get(), section=hit.section, linked=False)
-        return any(block.kind == MarkKind.CODE for block in section.blocks)
+    def _view(self) -> View:
+        return self._service.seen_by(ACCESS.get())
 
     def read(
         self,
@@ -254,9 +253,7 @@ class Answers:
         number = int(place[1:]) if _SECTION.fullmatch(place) else None
         anchor = place if place and number is None else None
         try:
-            return self._service.section(
-                document, ACCESS.get(), section=number, anchor=anchor, children=children, linked=False
-            )
+            return self._view().section(document, section=number, anchor=anchor, children=children, linked=False)
         except NoDocument:  # said in one way, however an id that is hidden and one that is not there are cut
             raise UsageError(f"no document {address!r}") from None
 
@@ -282,9 +279,9 @@ class Answers:
         max_tokens: Tokens = DEFAULT_TOKENS,
     ) -> str:
         """Show the sections of a document with their addresses, or the documents that there are."""
-        access, text = ACCESS.get(), _Text(max_tokens)
+        view, text = self._view(), _Text(max_tokens)
         if document:
-            whole = self._service.document(self._place(document)[0], access)
+            whole = view.document(self._place(document)[0])
             total = len(whole.outline)
             lines = (
                 f"{'  ' * entry.level}- {unlinked(entry.title)} [{_address(whole.document, entry.section)}] "
@@ -292,7 +289,7 @@ class Answers:
                 for entry in whole.outline
             )
         else:
-            documents = self._service.documents(access, path)
+            documents = view.documents(path)
             total = len(documents)
             lines = (f"- {unlinked(title or name)} [{_address(name)}]\n" for name, title, _ in documents)
         shown = sum(1 for _ in takewhile(text.add, lines))
@@ -329,6 +326,11 @@ class _Text:
     def whole(self, end: str = "") -> str:
         """The text. end: its last line, for which there is always room."""
         return "".join([*self._parts, end]).rstrip() + "\n"
+
+
+def _shows_code(view: View, hit: Found) -> bool:
+    section = view.section(hit.document, section=hit.section, linked=False)
+    return any(block.kind == MarkKind.CODE for block in section.blocks)
 
 
 def _size(text: str) -> int:

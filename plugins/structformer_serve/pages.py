@@ -19,11 +19,10 @@ from structformer_serve.blocks_html import section_html
 from structformer_serve.comparison import Listed
 from structformer_serve.filters import chips, facet_links, search_address
 from structformer_serve.generation import BEST, WORDS
-from structformer_serve.http.access import Access
 from structformer_serve.language import language
 from structformer_serve.openapi import example_call
 from structformer_serve.schemas import Found, FoundDocument, SearchAnswer, SearchRequest, Status, TranslationOut
-from structformer_serve.service import DocumentList, NotThere, Reading, SearchService, leading, read_address
+from structformer_serve.service import DocumentList, NotThere, Reading, View, leading, read_address
 from structformer_serve.shelves import prefixes
 
 _SHOWN = 8  # documents of a folder on the first page,
@@ -91,15 +90,14 @@ def _how(status: Status) -> str:
 class PageMaker:
     """Makes the pages."""
 
-    service: SearchService
     root: str = ""
     """The path that a proxy puts in front of all others; "" for none."""
     ask: str = ""
     """The host of the language model; "" without one."""
 
-    def _render(self, template: str, access: Access, *, heading: str, query: str = "", **values: Any) -> bytes:
-        status, t = self.service.status(access), self.service.language(access)
-        verdict = self.service.verdict(access) if t.code == "en" else None  # which is in English alone
+    def _render(self, template: str, view: View, *, heading: str, query: str = "", **values: Any) -> bytes:
+        status, t = view.status(), view.language
+        verdict = view.verdict if t.code == "en" else None  # which is in English alone
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
             trained += " It is not in the index yet."
@@ -111,8 +109,8 @@ class PageMaker:
             "how": "by_meaning" if verdict and status.meaning else _how(status),
             "root": self.root,
             "ask": self.ask,
-            "own_icon": self.service.icon.is_own,
-            "language": self.service.current.offered(access.where)[1],
+            "own_icon": view.service.icon.is_own,
+            "language": view.main_language,
             "query": query,
             "reading": False,
             "first": False,
@@ -120,47 +118,47 @@ class PageMaker:
         }
         return page(template, heading=heading, **{**shared, **values})
 
-    def message(self, access: Access, heading: str, message: str) -> bytes:
+    def message(self, view: View, heading: str, message: str) -> bytes:
         """Return a page that says what is wrong. heading, message: names of strings; the latter else in English."""
-        t = self.service.language(access)
+        t = view.language
         text = t(message) if message in t.strings else message
-        return self._render("base.html", access, heading=t(heading), message=text)
+        return self._render("base.html", view, heading=t(heading), message=text)
 
-    def home(self, access: Access, folder: str = "", start: int = 0) -> bytes:
+    def home(self, view: View, folder: str = "", start: int = 0) -> bytes:
         """Return the first page, or what a folder has from its `start`th document on. Raises NotThere."""
         folder = folder.strip("/")
         is_first = not folder and not start
-        own, shelves = self.service.shelves(access, folder)
+        own, shelves = view.shelves(folder)
         if folder and not len(own) and not shelves:
             raise NotThere(f"no folder {folder[:100]!r}")
         later = start + (_LONE if is_first else _LISTED)
-        label = self.service.label(access, folder)
+        label = view.label(folder)
         return self._render(
             "home.html",
-            access,
-            heading=f"{label} · {self.service.title}" if folder else self.service.title,
-            above=self._above(access, folder),
+            view,
+            heading=f"{label} · {view.service.title}" if folder else view.service.title,
+            above=self._above(view, folder),
             own=self._entries(own[start:later]),
             own_total=len(own),
             more=self._address(folder=folder, start=later) if later < len(own) else "",
             shelves=[
                 {
-                    "label": self.service.label(access, name),
+                    "label": view.label(name),
                     "address": self._address(folder=name),
                     "total": len(pages),
                     "entries": self._entries(pages[: _SHOWN if place < _SHELVES else 0]),
                 }
                 for place, (name, pages) in enumerate(() if start else shelves.items())
             ],
-            examples=[(each, self._address(q=each)) for each in self.service.examples(access)] if is_first else [],
+            examples=[(each, self._address(q=each)) for each in view.examples()] if is_first else [],
             reading=not is_first,
             first=is_first,
         )
 
-    def _above(self, access: Access, folder: str) -> list[tuple[str, str]]:
+    def _above(self, view: View, folder: str) -> list[tuple[str, str]]:
         """Return (label, address) of each folder down to this one."""
         above = prefixes(folder) if folder else []
-        return [(self.service.label(access, path), self._address(folder=path)) for path in above]
+        return [(view.label(path), self._address(folder=path)) for path in above]
 
     def _address(self, **asked: str | int) -> str:
         """Return the address of the first page, or of what is asked of it."""
@@ -171,14 +169,14 @@ class PageMaker:
         """Return (title, address) of some documents."""
         return [(title or name, self.root + read_address(name, 0)) for name, title, _ in documents]
 
-    def preview(self, access: Access, document_id: str, section: int) -> bytes:
+    def preview(self, view: View, document_id: str, section: int) -> bytes:
         """Return a section for the column beside the results. Raises NotThere."""
-        shown = self._preview(access, document_id, section)
-        return page("preview.html", preview=shown, root=self.root, t=self.service.language(access))
+        shown = self._preview(view, document_id, section)
+        return page("preview.html", preview=shown, root=self.root, t=view.language)
 
-    def _preview(self, access: Access, document_id: str, section: int) -> dict[str, Any]:
+    def _preview(self, view: View, document_id: str, section: int) -> dict[str, Any]:
         """Return a section, with what is below it as far as there is room. Raises NotThere."""
-        reading = self.service.reading(document_id, access)
+        reading = view.reading(document_id)
         document = reading.document
         sections = list(document.root.walk_with_path())
         if not 0 <= section < len(sections):
@@ -192,7 +190,7 @@ class PageMaker:
             room -= len(part.text)
             whole = len(part.text) <= _LONGEST
             beginning = Markup("<p>{}</p>").format(visible(part.text[:_ROOM]))
-            body = self._body(access, reading, number, part) if whole else beginning
+            body = self._body(view, reading, number, part) if whole else beginning
             parts.append({"title": part.title if number > section else "", "body": body})
         above = [document.title or document.id, *(step.title for step in path[1:-1] if step.title)]
         return {
@@ -203,32 +201,33 @@ class PageMaker:
             "cut": room <= 0,
         }
 
-    def _body(self, access: Access, reading: Reading, number: int, part: Section) -> Markup:
+    def _body(self, view: View, reading: Reading, number: int, part: Section) -> Markup:
         resolve = leading(reading.links.get(number, ()), self.root)
-        return section_html(part, resolve, self.service.language(access))
+        return section_html(part, resolve, view.language)
 
     def search(
-        self, access: Access, request: SearchRequest, answer: SearchAnswer, comparison: list[Listed] | None = None
+        self, view: View, request: SearchRequest, answer: SearchAnswer, comparison: list[Listed] | None = None
     ) -> bytes:
         """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
         way = [COMPARE] if comparison else [("pipeline", request.pipeline)] if request.pipeline != BEST else []
         kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where), *way]
         address = partial(search_address, self.root, request.q, way)
+        first = next(iter(answer.hits), None)
         return self._render(
             "search.html",
-            access,
-            heading=f"{request.q} · {self.service.title}",
+            view,
+            heading=f"{request.q} · {view.service.title}",
             query=request.q,
             answer=answer,
-            crumbs=lambda hit: crumbs(hit, folder),
-            folder=(folder := partial(self.service.label, access)),
+            crumbs=lambda hit: crumbs(hit, view.label),
+            folder=view.label,
             kept=kept,
-            help=(help_ := self.service.help(request, access)[0]),
+            help=(help_ := view.help(request)[0]),
             meant=search_address(self.root, help_.meant, way, [], []) if help_.meant else "",
-            linked=[] if answer.hits else self._entries(self.service.most_linked(access, _LINKED)),
-            preview=self._first_preview(access, answer) if comparison is None else None,
+            linked=[] if answer.hits else self._entries(view.most_linked(_LINKED)),
+            preview=self._preview(view, first.document, first.section) if first and comparison is None else None,
             comparison=comparison and {"trained": comparison[0], "lists": comparison, "counts": comparison[0].counts},
-            switches=self._switches(request, answer, compared=comparison is not None),
+            switches=self._switches(view, request, answer, compared=comparison is not None),
             facets=facet_links(answer, request, address),
             chips=chips(request, address),
             cleared=address([], []),
@@ -237,17 +236,11 @@ class PageMaker:
             else "",
         )
 
-    def _first_preview(self, access: Access, answer: SearchAnswer) -> dict[str, Any] | None:
-        if not answer.hits:
-            return None
-        try:
-            return self._preview(access, answer.hits[0].document, answer.hits[0].section)
-        except NotThere:  # a newer index has come between the search and its page
-            return None
-
-    def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
+    def _switches(
+        self, view: View, request: SearchRequest, answer: SearchAnswer, *, compared: bool
+    ) -> list[tuple[str, str]]:
         """Return (name of its label, address) of each other way to search: by words alone or not, one list or two."""
-        current = self.service.current
+        current = view.current
         ways: list[tuple[str, list[tuple[str, str]]]] = []
         if current.searches_by_meaning and request.pipeline == WORDS:
             ways.append(("meaning_too", []))
@@ -259,34 +252,34 @@ class PageMaker:
             ways.append((f"compare_{current.other}", [COMPARE]))
         return [(name, search_address(self.root, request.q, way, request.path, request.where)) for name, way in ways]
 
-    def api(self, access: Access, described: dict[str, Any]) -> bytes:
+    def api(self, view: View, described: dict[str, Any]) -> bytes:
         """Return the page of the API. described: as OpenAPI has it."""
         operations = [
             {"method": method.upper(), "path": path, "call": example_call(path, operation), **operation}
             for path, methods in described["paths"].items()
             for method, operation in methods.items()
         ]
-        heading = f"API · {self.service.title}"
-        return self._render("api.html", access, heading=heading, operations=operations, reading=True)
+        heading = f"API · {view.service.title}"
+        return self._render("api.html", view, heading=heading, operations=operations, reading=True)
 
-    def read(self, access: Access, document_id: str) -> bytes:
+    def read(self, view: View, document_id: str) -> bytes:
         """Return a whole document with its tree. Raises NotThere."""
-        document = self.service.document(document_id, access)
-        reading = self.service.reading(document_id, access)
+        document = view.document(document_id)
+        reading = view.reading(document_id)
         return self._render(
             "read.html",
-            access,
-            heading=f"{document.title or document.document} · {self.service.title}",
+            view,
+            heading=f"{document.title or document.document} · {view.service.title}",
             document=document,
-            above=self._above(access, document_id.rpartition("/")[0]),
-            beside=[next(iter(self._entries(each[:1])), None) for each in self.service.beside(document_id, access)],
+            above=self._above(view, document_id.rpartition("/")[0]),
+            beside=[next(iter(self._entries(each[:1])), None) for each in view.beside(document_id)],
             parts=[
                 {
                     "section": number,
                     "level": min(6, len(path)),
                     "title": part.title or document.title or document.document,
                     "url": reading.url(part),
-                    "body": self._body(access, reading, number, part),
+                    "body": self._body(view, reading, number, part),
                 }
                 for number, (part, path) in enumerate(reading.document.root.walk_with_path())
             ],

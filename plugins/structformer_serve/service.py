@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -31,6 +32,7 @@ from structformer.retrieval import (
     Place,
     Ranking,
     TrainingVerdict,
+    Unit,
     help_with,
     is_confident,
     parse_filter,
@@ -47,7 +49,7 @@ from structformer_serve.as_you_type import complete, completed, mended
 from structformer_serve.assets import icon
 from structformer_serve.comparison import COMPARED, Listed, compared
 from structformer_serve.generation import BEST, WORDS, Generation, state_of
-from structformer_serve.http.access import Access
+from structformer_serve.http.access import EVERYTHING, Access
 from structformer_serve.language import ENGLISH, Language, is_written_in, language
 from structformer_serve.shelves import example_questions, folder_label, further_questions
 from structformer_serve.step_progress import StepProgress
@@ -73,7 +75,6 @@ class NoDocument(NotThere):
 class Reading:
     """A document that is read."""
 
-    index: str
     document: Document
     metadata: Mapping[str, Any]
     links: Mapping[int, Sequence[schemas.LinkOut]]
@@ -121,32 +122,55 @@ class SearchService:
                 self.current.hide_deleted(self.workspace)
         return False
 
-    def language(self, access: Access) -> Language:
-        """Return the language that the page speaks to somebody."""
-        return language(self.own_language, self.current.offered(access.where)[1])
+    def seen_by(self, access: Access = EVERYTHING) -> View:
+        """Return what somebody may see of the index of this moment."""
+        return View(self, access)
 
-    def verdict(self, access: Access) -> TrainingVerdict | None:
-        """Return what training on the documents came to; its figures are for those who may see all of them."""
+
+class View:
+    """What somebody may see of an index, with all answers from it. Who answers a request makes one and keeps to it."""
+
+    def __init__(self, service: SearchService, access: Access) -> None:
+        self.service, self.current, self.where = service, service.current, access.where
+        self._opened, self._documents = self.current.retriever.opened, self.current.retriever.documents
+
+    @cached_property
+    def seen(self) -> Allowed:
+        """The documents that may be seen."""
+        return self.current.seen(self.where)
+
+    @property
+    def language(self) -> Language:
+        """The language that the page speaks."""
+        return language(self.service.own_language, self.main_language)
+
+    @property
+    def main_language(self) -> str:
+        """The language of most documents that may be seen."""
+        return self.current.offered(self.seen)[1]
+
+    @property
+    def verdict(self) -> TrainingVerdict | None:
+        """What training on the documents came to; its figures are for those who may see all of them."""
         verdict = self.current.verdict
-        return replace(verdict, figures="") if verdict and access.where else verdict
+        return replace(verdict, figures="") if verdict and self.where else verdict
 
-    def status(self, access: Access) -> schemas.Status:
+    def status(self) -> schemas.Status:
         """Return what there is to search."""
-        current, t = self.current, self.language(access)
-        seen = current.seen(access.where)
-        stage = "" if self.doing is None else str(self.doing) if t is ENGLISH else str(t("improving"))
+        service, current, t = self.service, self.current, self.language
+        stage = "" if service.doing is None else str(service.doing) if t is ENGLISH else str(t("improving"))
         return schemas.Status(
-            title=self.title,
+            title=service.title,
             index=current.id,
-            documents=len(seen),
-            sections=0 if access.where else current.corpus.section_count,
+            documents=len(self.seen),
+            sections=0 if self.where else current.corpus.section_count,
             meaning=current.searches_by_meaning,
-            trained=not current.learned_alone and trained_encoder(self.workspace, current.pipelines[BEST].encoder),
+            trained=not current.learned_alone and trained_encoder(service.workspace, current.pipelines[BEST].encoder),
             learned_alone=current.learned_alone,
-            verdict=str(self.verdict(access) or ""),
+            verdict=str(self.verdict or ""),
             stage=stage,
-            feedback=self.feedback,
-            what_was_read=None if access.where else current.what_was_read,
+            feedback=service.feedback,
+            what_was_read=None if self.where else current.what_was_read,
         )
 
     def encoding(self, request: schemas.SearchRequest) -> list[Future[Any]]:
@@ -155,63 +179,55 @@ class SearchService:
         """
         if request.typing or request.partial:
             return []
-        current = self.current
-        pipeline = current.pipelines.get(request.pipeline)
-        asked = current.retriever.opened.expanded(request.q)
-        return [encoder.submit(asked) for encoder in current.encoders(pipeline)] if pipeline else []
+        pipeline = self.current.pipelines.get(request.pipeline)
+        asked = self._opened.expanded(request.q)
+        return [encoder.submit(asked) for encoder in self.current.encoders(pipeline)] if pipeline else []
 
-    def search(self, request: schemas.SearchRequest, access: Access) -> schemas.SearchAnswer:
+    def search(self, request: schemas.SearchRequest) -> schemas.SearchAnswer:
         """Search. Raises UsageError on an unknown pipeline or a filter that is none."""
-        return self._search(self.current, request, access)[0]
+        return self._search(request)[0]
 
-    def compare(
-        self, request: schemas.SearchRequest, access: Access
-    ) -> tuple[schemas.SearchAnswer, list[Listed] | None]:
+    def compare(self, request: schemas.SearchRequest) -> tuple[schemas.SearchAnswer, list[Listed] | None]:
         """Search by the page's search and by the one that it is compared with; without the latter where there is none.
         Both have the same filters and the same index. Raises UsageError as `search` does.
         """
-        current = self.current
+        current, page = self.current, self._opened.page
         if not current.other:
-            return self._search(current, request, access)[0], None
+            return self.search(request), None
         answers = []
         for name in (BEST, current.other):
             asked = request.model_copy(update={"pipeline": name, "k": COMPARED, "group": True, "explain": False})
-            answer, documents = self._search(current, asked, access)
-            page = current.retriever.opened.page
+            answer, documents = self._search(asked)
             answers.append((current.pipelines[name], answer, list(dict.fromkeys(map(page, documents)))))
         return answers[0][1], compared(answers, lambda hit: page(current.number(hit.document) or 0))
 
-    def _search(
-        self, current: Generation, request: schemas.SearchRequest, access: Access
-    ) -> tuple[schemas.SearchAnswer, Collection[int]]:
+    def _search(self, request: schemas.SearchRequest) -> tuple[schemas.SearchAnswer, Collection[int]]:
         """Return the answer, with the numbers of all documents that were found, best first."""
         begun = time.perf_counter()
-        seen = _fitting(current, request, access)
+        current, opened, seen = self.current, self._opened, self._fitting(request)
         allowed = None if seen.whole else seen
-        retriever = current.retriever
         pipeline = current.pipeline(request.pipeline)  # a wrong name is wrong while it is typed too
         query = request.q
         if request.typing:
             pipeline = current.pipelines[WORDS]
-            for query in dict.fromkeys((mended(retriever.opened, request.q, allowed), request.q)):
-                if ranked := complete(retriever.opened, query, max(50, request.k), allowed):
+            for query in dict.fromkeys((mended(opened, request.q, allowed), request.q)):
+                if ranked := complete(opened, query, max(50, request.k), allowed):
                     break
             ranking = Ranking(query)
             ranking.add("lexical", ranked)
-            retriever.opened.pin(ranking, request.q, seen)
+            opened.pin(ranking, request.q, seen)
         else:
             if request.partial:
-                query = completed(retriever.opened, request.q, allowed)
-                query = query if query != request.q else mended(retriever.opened, request.q, allowed)
+                query = completed(opened, request.q, allowed)
+                query = query if query != request.q else mended(opened, request.q, allowed)
             current.open_encoders(pipeline)
-            [ranking] = retriever.opened.run([query], pipeline, allowed)
-        hits = retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
-        why = _explained(current, pipeline, ranking, seen, request.q) if request.explain else lambda hit: None
-        shown = [self._document(current, hit, why, access) for hit in hits]
-        owners = retriever.opened.owners
-        documents = dict.fromkeys(int(owners[unit]) for unit, _ in ranking.ranked)
-        distinct = set(retriever.opened.copies.first_of_each[list(documents)].tolist())
-        pages = len(set(map(retriever.opened.translations.first, distinct)))
+            [ranking] = opened.run([query], pipeline, allowed)
+        hits = current.retriever.hits(ranking, request.k, group=request.group, sections=_SECTIONS)
+        why = self._explained(pipeline, ranking, seen, request.q) if request.explain else lambda hit: None
+        shown = [self._document(hit, why) for hit in hits]
+        documents = dict.fromkeys(int(opened.owners[unit]) for unit, _ in ranking.ranked)
+        distinct = set(opened.copies.first_of_each[list(documents)].tolist())
+        pages = len(set(map(opened.translations.first, distinct)))
         answer = schemas.SearchAnswer(
             query=request.q,
             searched="" if query == request.q else query,
@@ -225,58 +241,62 @@ class SearchService:
             translations=len(distinct) - pages,
             milliseconds=round(1000 * (time.perf_counter() - begun), 1),
             hits=shown,
-            facets=[] if request.typing else _facets(current, documents, access),
+            facets=[] if request.typing else self._facets(documents),
         )
         return answer, documents
 
-    def help(self, request: schemas.SearchRequest, access: Access) -> tuple[Help, bool]:
+    def help(self, request: schemas.SearchRequest) -> tuple[Help, bool]:
         """Return help for a search that finds little, and whether any document that may be seen fits its filter. Raises
         UsageError on a filter that is none.
         """
-        current = self.current
-        fitting = _fitting(current, request, access)
-        return help_with(current.retriever.opened, request.q, fitting), bool(fitting)
+        fitting = self._fitting(request)
+        return help_with(self._opened, request.q, fitting), bool(fitting)
 
-    def shelves(self, access: Access, folder: str = "") -> tuple[DocumentList, dict[str, DocumentList]]:
+    def _fitting(self, request: schemas.SearchRequest) -> Allowed:
+        """Return the documents that a search may find. Raises UsageError on a filter that is none."""
+        return self.current.searched(self.seen, parse_filter(tuple(request.path), tuple(request.where)))
+
+    def _facets(self, documents: Collection[int]) -> list[schemas.FacetCounts]:
+        return [
+            schemas.FacetCounts(
+                name=facet.name, values=[schemas.FacetCount(value=value, count=count) for value, count in counts]
+            )
+            for facet in self.current.offered(self.seen)[0]
+            if (counts := facet.counts(documents))
+        ]
+
+    def shelves(self, folder: str = "") -> tuple[DocumentList, dict[str, DocumentList]]:
         """Return the documents of a folder itself, and those of each of its folders."""
-        current = self.current
-        own, shelves = current.shelves.view(current.seen(access.where).documents, folder)
-        documents = current.retriever.documents
-        return DocumentList(documents, own), {name: DocumentList(documents, of) for name, of in shelves.items()}
+        own, shelves = self.current.shelves.view(self.seen.documents, folder)
+        return self._listed(own), {name: self._listed(of) for name, of in shelves.items()}
 
-    def label(self, access: Access, folder: str) -> str:
-        """Return a folder's heading: by its index page, if the asker may see that, else by its name."""
-        current = self.current
-        number = current.shelves.index_pages.get(folder, -1)
-        is_seen = number >= 0 and number in current.seen(access.where)
-        return folder_label(folder, str(current.retriever.documents.value(number, "title")).strip() if is_seen else "")
+    def label(self, folder: str) -> str:
+        """Return a folder's heading: by its index page, if that may be seen, else by its name."""
+        number = self.current.shelves.index_pages.get(folder, -1)
+        is_seen = number >= 0 and number in self.seen
+        return folder_label(folder, str(self._documents.value(number, "title")).strip() if is_seen else "")
 
-    def examples(self, access: Access) -> list[str]:
+    def examples(self) -> list[str]:
         """Return questions that the documents answer."""
-        current = self.current
-        return example_questions(current.retriever.opened, current.seen(access.where).documents)
+        return example_questions(self._opened, self.seen.documents)
 
-    def further_questions(self, documents: Iterable[str], without: Iterable[str], access: Access) -> list[str]:
+    def further_questions(self, documents: Iterable[str], without: Iterable[str]) -> list[str]:
         """Return questions that some documents answer. without: those that are answered already."""
-        opened, seen = self.current.retriever.opened, self.current.seen(access.where).documents
-        numbers = (opened.document_number(each) for each in dict.fromkeys(documents))
-        return further_questions(opened, [each for each in numbers if each is not None and seen[each]], without)
+        numbers = (self.current.number(each) for each in dict.fromkeys(documents))
+        seen = [each for each in numbers if each is not None and self.seen.documents[each]]
+        return further_questions(self._opened, seen, without)
 
-    def most_linked(self, access: Access, count: int) -> DocumentList:
+    def most_linked(self, count: int) -> DocumentList:
         """Return the documents that most others link to, most first."""
-        current = self.current
-        linked = current.links.most_linked(current.seen(access.where).documents, count)
-        return DocumentList(current.retriever.documents, np.array(linked, np.int64))
+        return self._listed(np.array(self.current.links.most_linked(self.seen.documents, count), np.int64))
 
-    def _document(
-        self, current: Generation, hit: Hit, why: Callable[[Hit], schemas.Why | None], access: Access
-    ) -> schemas.FoundDocument:
-        number = current.number(hit.document_id) or 0
-        metadata = current.retriever.documents[number]
+    def _document(self, hit: Hit, why: Callable[[Hit], schemas.Why | None]) -> schemas.FoundDocument:
+        number = self.current.number(hit.document_id) or 0
+        metadata = self._documents[number]
         return schemas.FoundDocument(
             **_found(hit, why).model_dump(),
             document_title=metadata.title or hit.document_id,
-            language=_language(current, number, metadata.values(), access),
+            language=self._language(number, metadata.values()),
             sections=[_found(each, why) for each in hit.sections],
             also_at=[_copy(place, hit.document_id) for place in hit.also_at],
             also_in=[
@@ -287,15 +307,13 @@ class SearchService:
             ],
         )
 
-    def document(self, document_id: str, access: Access) -> schemas.DocumentAnswer:
+    def document(self, document_id: str) -> schemas.DocumentAnswer:
         """Return a document's tree and what links to it. Raises NotThere."""
-        current = self.current
-        number = _visible(current, document_id, access)
-        document = current.document(number)
-        metadata = current.retriever.documents[number].values()
+        number = self._visible(document_id)
+        document, metadata = self.current.document(number), self._documents[number].values()
         return schemas.DocumentAnswer(
             document=document.id,
-            index=current.id,
+            index=self.current.id,
             title=document.title,
             url=web_address(metadata),
             metadata={str(key): value for key, value in metadata.items()},
@@ -309,20 +327,20 @@ class SearchService:
                 )
                 for place, (section, path) in enumerate(document.root.walk_with_path())
             ],
-            language=_language(current, number, metadata, access),
-            linked_from=self._linked_from(current, number, access),
-            related=self._related(current, number, access),
-            newest=_newest(current, number, access),
+            language=self._language(number, metadata),
+            linked_from=self._linked_from(number),
+            related=self._related(number),
+            newest=self._newest(number),
         )
 
-    def _related(self, current: Generation, number: int, access: Access) -> list[schemas.RelatedDocument]:
+    def _related(self, number: int) -> list[schemas.RelatedDocument]:
         """Return the documents whose overviews are nearest to this one's; of copies and translations one."""
-        opened, encoder = current.retriever.opened, current.pipelines[BEST].encoder
+        opened, encoder = self._opened, self.current.pipelines[BEST].encoder
         if not encoder:
             return []
         overviews = opened.encoder(encoder)[1].overviews
         scores = np.asarray(overviews @ overviews[number], np.float32)
-        scores[~current.searched(access.where).documents] = -1.0
+        scores[~self.current.searched(self.seen).documents] = -1.0
         pages = {opened.page(number)}
         alike: list[schemas.RelatedDocument] = []
         for other in np.argsort(-scores, kind="stable")[: _RELATED * 20].tolist():
@@ -330,33 +348,29 @@ class SearchService:
                 break
             if opened.page(other) not in pages:
                 pages.add(opened.page(other))
-                row = current.retriever.documents[other]
+                row = self._documents[other]
                 alike.append(
                     schemas.RelatedDocument(document=row.id, title=row.title or row.id, read=read_address(row.id, 0))
                 )
         return alike
 
-    def beside(self, document_id: str, access: Access) -> tuple[DocumentList, DocumentList]:
+    def beside(self, document_id: str) -> tuple[DocumentList, DocumentList]:
         """Return the documents of its folder in front of a document, and behind it, nearest first. Raises NotThere."""
-        current = self.current
-        number = _visible(current, document_id, access)
-        folder, seen = document_id.rpartition("/")[0], current.seen(access.where).documents
-        before, after = current.shelves.beside(folder, number, seen)
-        documents = current.retriever.documents
-        return DocumentList(documents, before), DocumentList(documents, after)
+        number, folder = self._visible(document_id), document_id.rpartition("/")[0]
+        before, after = self.current.shelves.beside(folder, number, self.seen.documents)
+        return self._listed(before), self._listed(after)
 
-    def _linked_from(self, current: Generation, number: int, access: Access) -> list[schemas.LinkIn]:
-        seen = current.seen(access.where)
+    def _linked_from(self, number: int) -> list[schemas.LinkIn]:
         links: dict[tuple[int, int], schemas.LinkIn] = {}
-        for edge in islice(current.links.incoming(number), _LOOKED_AT):
+        for edge in islice(self.current.links.incoming(number), _LOOKED_AT):
             key = edge.source_document, edge.source_section
-            if key in links or edge.source_document not in seen:
+            if key in links or edge.source_document not in self.seen:
                 continue
-            source = current.retriever.documents[edge.source_document]
+            source = self._documents[edge.source_document]
             links[key] = schemas.LinkIn(
                 document=source.id,
                 section=edge.source_section,
-                title=_section_title(current, edge.source_document, edge.source_section) or source.title,
+                title=self._section_title(*key) or source.title,
                 document_title=source.title,
                 text=edge.text,
                 kind=edge.kind,
@@ -366,10 +380,14 @@ class SearchService:
                 break
         return list(links.values())
 
+    def _section_title(self, document: int, section: int) -> str:
+        """Return a section's title from the index; "" for one without a unit there, as lists of see-also links."""
+        units = (self._opened.units[number] for number in range(*self._opened.units_of(document)))
+        return next((unit.title for unit in units if unit.section == section), "")
+
     def section(
         self,
         document_id: str,
-        access: Access,
         *,
         section: int | None = None,
         anchor: str | None = None,
@@ -379,7 +397,7 @@ class SearchService:
         """A section by its number or its anchor, else the root; with `children` those below it. linked: with links in
         the Markdown. Raises NotThere.
         """
-        reading = self.reading(document_id, access)
+        reading = self.reading(document_id)
         document = reading.document
         sections = list(document.root.walk_with_path())
         if anchor is not None:
@@ -397,7 +415,7 @@ class SearchService:
             return schemas.SectionAnswer(
                 document=document.id,
                 section=at,
-                index=reading.index,
+                index=self.current.id,
                 title=one.title or document.title,
                 path=[document.title, *(step.title for step in path[1:])],
                 anchor=one.anchors[0] if one.anchors else "",
@@ -411,15 +429,13 @@ class SearchService:
 
         return answer(sections[place][0], 0)
 
-    def reading(self, document_id: str, access: Access) -> Reading:
+    def reading(self, document_id: str) -> Reading:
         """Return a whole document to read. Raises NotThere."""
-        current = self.current
-        number, seen = _visible(current, document_id, access), current.seen(access.where)
-        documents = current.retriever.documents
+        number, current = self._visible(document_id), self.current
         links: dict[int, list[schemas.LinkOut]] = {}
         for edge in current.links.outgoing(number):
-            if edge.end > edge.start and edge.target_document in seen:
-                target = documents[edge.target_document].id
+            if edge.end > edge.start and edge.target_document in self.seen:
+                target = self._documents[edge.target_document].id
                 links.setdefault(edge.source_section, []).append(
                     schemas.LinkOut(
                         start=edge.start,
@@ -430,11 +446,11 @@ class SearchService:
                         read=read_address(target, edge.target_section),
                     )
                 )
-        return Reading(current.id, current.document(number), documents[number].values(), links)
+        return Reading(current.document(number), self._documents[number].values(), links)
 
-    def markdown(self, document_id: str, access: Access) -> str:
+    def markdown(self, document_id: str) -> str:
         """Return a whole document as Markdown, headed by where it is read. Raises NotThere."""
-        reading = self.reading(document_id, access)
+        reading = self.reading(document_id)
         parts = []
         for number, (section, path) in enumerate(reading.document.root.walk_with_path()):
             title = section.title or (document_id if not number else "")
@@ -445,23 +461,87 @@ class SearchService:
 
     def description(self, document_id: str) -> str:
         """Return a document's description of itself, else its first sentence, on one line."""
-        current = self.current
-        number = current.number(document_id)
+        number = self.current.number(document_id)
         if number is None:
             return ""
-        opened = current.retriever.opened
-        description = current.retriever.documents[number].values().get("description")
+        description = self._documents[number].values().get("description")
         if not isinstance(description, str):
-            first = opened.units[opened.units_of(number)[0]]
+            first = self._first_unit(number)
             description = first.text if first.section == 0 else ""
         sentence = _SENTENCE.match(" ".join(description.split()))
         return visible(shorten(sentence[0], _DESCRIPTION, placeholder=" …")) if sentence else ""
 
-    def documents(self, access: Access, path: str = "") -> DocumentList:
+    def documents(self, path: str = "") -> DocumentList:
         """Return the documents that may be seen, with `path` those whose ids it matches."""
-        current = self.current
-        seen = current.seen(access.where, Filter((path,)) if path else None)
-        return DocumentList(current.retriever.documents, np.flatnonzero(seen.documents))
+        seen = self.current.seen(self.where, Filter((path,))) if path else self.seen
+        return self._listed(np.flatnonzero(seen.documents))
+
+    def _listed(self, numbers: npt.NDArray[np.int64]) -> DocumentList:
+        return DocumentList(self._documents, numbers)
+
+    def _visible(self, document_id: str) -> int:
+        """Return a document's number. Raises NoDocument."""
+        number = self.current.number(document_id)
+        if number is None or number not in self.seen:
+            raise NoDocument(f"no document {document_id!r}")
+        return number
+
+    def _first_unit(self, number: int) -> Unit:
+        return self._opened.units[self._opened.units_of(number)[0]]
+
+    def _language(self, number: int, metadata: Mapping[str, Any]) -> str:
+        """The language of a document: its own, else that in which it is a translation, else that of most that are seen,
+        if most of its letters are of that language's script. "" if unknown.
+        """
+        own = metadata.get("language")
+        if known := own if isinstance(own, str) and own else self._opened.translations.language(number):
+            return known
+        first, most = self._first_unit(number), self.main_language
+        return most if is_written_in(f"{first.title} {first.text}", most) else ""
+
+    def _newest(self, number: int) -> schemas.Copy | None:
+        """Return the newest version of a page that may be seen, where this is an older one."""
+        own = self._documents[number].id
+        family, order = version_of(own)
+        names = (self._documents[each].id for each in self._opened.copies.others(number) if each in self.seen)
+        newer = {new: name for name in names if (mark := version_of(name))[0] == family and (new := mark[1]) > order}
+        return _copy(Place(newer[max(newer)]), of=own) if newer else None
+
+    def _explained(
+        self, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str
+    ) -> Callable[[Hit], schemas.Why]:
+        """Gives why a section is where it is in a ranking."""
+        opened, retriever = self._opened, self.current.retriever
+        query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
+        weights = retriever.weights(pipeline)
+        given = {} if weights is None else what_parts_give(ranking, weights)
+        learned = str(ENGLISH(_learned(pipeline, self.current.static)))
+        witness_of = retriever.witnesses(ranking.query, pipeline, seen)
+        scores_by_words = ranking.scores.get("lexical", {}).values()
+
+        def why(hit: Hit) -> schemas.Why:
+            parts = []
+            for name, (weight, mean, scale) in given.items():
+                value = hit.scores.get(name, mean if name == "look" else 0.0)
+                gives = scale * (value - mean)
+                parts.append(schemas.Part(name=name, label=str(ENGLISH(name)), value=value, weight=weight, gives=gives))
+            by_words = hit.scores.get("lexical")
+            witness = witness_of(hit.document_id)
+            told_by = witness.told_by if witness else ""
+            held = opened.lexical.held(ranking.query, f"{' '.join(hit.path)}\n{hit.text}")
+            return schemas.Why(
+                parts=parts,
+                words=[word for word in query if held.issuperset(terms := opened.lexical.words(word)) and terms],
+                rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in scores_by_words),
+                described_by=witness.text if witness else "",
+                described_in=told_by,
+                described_at=read_address(told_by, 0) if told_by else "",
+                learned=learned,
+                titled=opened.is_title_of(asked, hit.document_id),
+                by_hand=opened.curated.reason(asked, hit.document_id),
+            )
+
+        return why
 
 
 class DocumentList:
@@ -482,43 +562,6 @@ class DocumentList:
         for number in self._numbers.tolist():
             document = self._documents[number]
             yield document.id, document.title, web_address(document.values())
-
-
-def _explained(
-    current: Generation, pipeline: Pipeline, ranking: Ranking, seen: Allowed, asked: str
-) -> Callable[[Hit], schemas.Why]:
-    """Gives why a section is where it is in a ranking."""
-    opened = current.retriever.opened
-    query = list(dict.fromkeys(WRITTEN.findall(ranking.query)))
-    weights = current.retriever.weights(pipeline)
-    given = {} if weights is None else what_parts_give(ranking, weights)
-    learned = str(ENGLISH(_learned(pipeline, current.static)))
-    witness_of = current.retriever.witnesses(ranking.query, pipeline, seen)
-    scores_by_words = ranking.scores.get("lexical", {}).values()
-
-    def why(hit: Hit) -> schemas.Why:
-        parts = []
-        for name, (weight, mean, scale) in given.items():
-            value = hit.scores.get(name, mean if name == "look" else 0.0)
-            gives = scale * (value - mean)
-            parts.append(schemas.Part(name=name, label=str(ENGLISH(name)), value=value, weight=weight, gives=gives))
-        by_words = hit.scores.get("lexical")
-        witness = witness_of(hit.document_id)
-        told_by = witness.told_by if witness else ""
-        held = opened.lexical.held(ranking.query, f"{' '.join(hit.path)}\n{hit.text}")
-        return schemas.Why(
-            parts=parts,
-            words=[word for word in query if held.issuperset(terms := opened.lexical.words(word)) and terms],
-            rank_by_words=None if by_words is None else 1 + sum(score > by_words for score in scores_by_words),
-            described_by=witness.text if witness else "",
-            described_in=told_by,
-            described_at=read_address(told_by, 0) if told_by else "",
-            learned=learned,
-            titled=opened.is_title_of(asked, hit.document_id),
-            by_hand=opened.curated.reason(asked, hit.document_id),
-        )
-
-    return why
 
 
 def _learned(pipeline: Pipeline, static: Collection[str]) -> str:
@@ -557,40 +600,9 @@ def _copy(place: Place, of: str = "") -> schemas.Copy:
     return schemas.Copy(document=document, anchor=place.anchor, read=read_address(document, 0), version=version)
 
 
-def _newest(current: Generation, number: int, access: Access) -> schemas.Copy | None:
-    """Return the newest version of a page that the asker may see, where this is an older one."""
-    documents, seen = current.retriever.documents, current.seen(access.where)
-    family, order = version_of(documents[number].id)
-    names = (documents[each].id for each in current.retriever.opened.copies.others(number) if each in seen)
-    newer = {new: name for name in names if (mark := version_of(name))[0] == family and (new := mark[1]) > order}
-    return _copy(Place(newer[max(newer)]), of=documents[number].id) if newer else None
-
-
 def read_address(document_id: str, section: int) -> str:
     """Return where a section is read on the server's page."""
     return f"/read/{quote(document_id, safe='/')}" + (f"#s{section}" if section else "")
-
-
-def _facets(current: Generation, documents: Collection[int], access: Access) -> list[schemas.FacetCounts]:
-    return [
-        schemas.FacetCounts(
-            name=facet.name, values=[schemas.FacetCount(value=value, count=count) for value, count in counts]
-        )
-        for facet in current.offered(access.where)[0]
-        if (counts := facet.counts(documents))
-    ]
-
-
-def _fitting(current: Generation, request: schemas.SearchRequest, access: Access) -> Allowed:
-    """Return the documents that a search may find. Raises UsageError on a filter that is none."""
-    return current.searched(access.where, parse_filter(tuple(request.path), tuple(request.where)))
-
-
-def _visible(current: Generation, document_id: str, access: Access) -> int:
-    number = current.number(document_id)
-    if number is None or number not in current.seen(access.where):
-        raise NoDocument(f"no document {document_id!r}")
-    return number
 
 
 def leading(links: Iterable[schemas.LinkOut], root: str = "") -> Callable[[Link], str]:
@@ -605,24 +617,6 @@ def _flat(blocks: Sequence[Block]) -> Iterator[schemas.BlockOut]:
         block, depth = stack.pop()
         yield schemas.BlockOut(kind=block.kind, detail=block.detail, start=block.start, end=block.end, depth=depth)
         stack += [(child, depth + 1) for child in reversed(block.children)]
-
-
-def _section_title(current: Generation, document: int, section: int) -> str:
-    """Return a section's title from the index; "" for one that has no unit there, as lists of see-also links."""
-    opened = current.retriever.opened
-    units = (opened.units[number] for number in range(*opened.units_of(document)))
-    return next((unit.title for unit in units if unit.section == section), "")
-
-
-def _language(current: Generation, number: int, metadata: Mapping[str, Any], access: Access) -> str:
-    """The language of a document: its own, else that in which it is a translation, else that of most that are seen, if
-    most of its letters are of that language's script. "" if unknown.
-    """
-    own, opened = metadata.get("language"), current.retriever.opened
-    if known := own if isinstance(own, str) and own else opened.translations.language(number):
-        return known
-    first, most = opened.units[opened.units_of(number)[0]], current.offered(access.where)[1]
-    return most if is_written_in(f"{first.title} {first.text}", most) else ""
 
 
 def default_title(workspace: Workspace) -> str:

@@ -102,7 +102,7 @@ def test_what_a_page_says_that_somebody_may_not_see_neither_finds_others_for_the
 
     def pump(access: Access, **asked: Any) -> FoundDocument:
         request = SearchRequest(q="bail a leaking hull", k=30, explain=True, **asked)
-        return next(hit for hit in service.search(request, access).hits if hit.document == "pump.md")
+        return next(hit for hit in service.seen_by(access).search(request).hits if hit.document == "pump.md")
 
     def told(hit: FoundDocument) -> tuple[str, str, str]:
         assert hit.why is not None

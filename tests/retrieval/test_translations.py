@@ -116,10 +116,10 @@ def test_a_translation_that_a_filter_hides_is_not_named(harbour):
 def test_who_may_not_see_a_translation_does_not_hear_of_it(harbour):
     request = SearchRequest(q="serveur server", pipeline="words")
     service = SearchService(harbour)
-    everything = service.search(request, Access("", Filter()))
+    everything = service.seen_by(Access("", Filter())).search(request)
     assert sorted(len(hit.also_in) for hit in everything.hits) == [1, 2]
     assert (everything.documents, everything.copies, everything.translations) == (2, 0, 3)
-    english = service.search(request, Access("english", Filter(("en/*",))))
+    english = service.seen_by(Access("english", Filter(("en/*",)))).search(request)
     assert {hit.document: hit.also_in for hit in english.hits} == {"en/install.md": [], "en/moor.md": []}
     assert (english.documents, english.copies, english.translations) == (2, 0, 0)
 

@@ -24,7 +24,6 @@ def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Pa
     from pydantic import ValidationError
 
     from structformer_serve.asking import Asking, search_request
-    from structformer_serve.http.access import EVERYTHING
     from structformer_serve.schemas import AskRequest
     from structformer_serve.service import SearchService
     from structformer_web import language_model
@@ -37,10 +36,10 @@ def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Pa
         request = search_request(asked)
     except ValidationError as error:
         raise click.UsageError(f"QUESTION: {error.errors()[0]['msg']}") from None
-    service = SearchService(workspace)
-    found = service.search(request, EVERYTHING)
+    view = SearchService(workspace).seen_by()
+    found = view.search(request)
     text, sections, last = "", {}, ("", dict[str, Any]())
-    for name, given in Asking(service, model).answer(asked, found, EVERYTHING):
+    for name, given in Asking(model).answer(asked, found, view):
         if name == "text":
             text += given["text"]
             if not out.as_json:

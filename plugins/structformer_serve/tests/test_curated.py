@@ -9,7 +9,6 @@ from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
-from structformer_serve.http.access import EVERYTHING
 from structformer_serve.schemas import SearchAnswer, SearchRequest
 from structformer_serve.service import SearchService
 
@@ -29,7 +28,7 @@ k8s = "kubernetes"
 
 
 def search(folder: Path, query: str) -> SearchAnswer:
-    return SearchService(folder / "w").search(SearchRequest(q=query, explain=True), EVERYTHING)
+    return SearchService(folder / "w").seen_by().search(SearchRequest(q=query, explain=True))
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def test_a_pinned_page_comes_first_whatever_it_says(folder):
 
 def test_what_is_hidden_is_read_but_never_found(folder):
     assert "internal/notes.md" not in [hit.document for hit in search(folder, "notes kubernetes").hits]
-    assert SearchService(folder / "w").document("internal/notes.md", EVERYTHING).title == "Notes"
+    assert SearchService(folder / "w").seen_by().document("internal/notes.md").title == "Notes"
 
 
 def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
@@ -70,10 +69,10 @@ def test_a_change_of_the_file_is_taken_over_without_a_new_index(tmp_path):
     ingest(tmp_path / "pages", tmp_path / "w", workers=1)
     build_index(tmp_path / "w", encoders=[])
     service = SearchService(tmp_path / "w")
-    assert not service.search(SearchRequest(q="k8s"), EVERYTHING).hits
+    assert not service.seen_by().search(SearchRequest(q="k8s")).hits
     write_pages(tmp_path / "pages", {"search.toml": TOML})
     assert service.refresh()
-    assert service.search(SearchRequest(q="k8s"), EVERYTHING).hits[0].document == "cluster.md"
+    assert service.seen_by().search(SearchRequest(q="k8s")).hits[0].document == "cluster.md"
 
 
 def test_index_reads_the_file_and_says_what_meets_nothing(run, tmp_path):

@@ -29,7 +29,7 @@ from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
 from structformer_serve.mcp_server import Answers, mcp_server
 from structformer_serve.schemas import AskRequest, FeedbackRequest
-from structformer_serve.service import SearchService
+from structformer_serve.service import SearchService, View
 
 LINK = "ok](http://evil.example/x) [y"
 TOKEN = "public-public-public"
@@ -264,8 +264,8 @@ def test_an_assistant_gets_values_beside_the_text(manual):
 @pytest.mark.parametrize(("likely", "whole"), [(0.9, 1), (0.6, 2), (0.2, 3), (None, 3)])
 def test_the_surer_the_search_the_shorter_its_answer(manual, monkeypatch, likely, whole):
     service = SearchService(manual)
-    search = service.search
-    monkeypatch.setattr(service, "search", lambda *asked: search(*asked).model_copy(update={"likely": likely}))
+    search = View.search
+    monkeypatch.setattr(View, "search", lambda *asked: search(*asked).model_copy(update={"likely": likely}))
     text, found = Answers(service).found("make it run", 10, "", 3000)
     assert sum(bool(each.markdown) for each in found.sections) == whole == text.count("\n## ")
     assert ("likelihood of about" in text) == (likely is not None)

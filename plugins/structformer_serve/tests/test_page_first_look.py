@@ -406,10 +406,10 @@ def test_a_page_names_others_about_the_same_that_may_be_seen(tmp_path):
     ingest(folder / "pages", folder / "w", workers=1)
     build_index(folder / "w", encoders=["structure"])
     service = SearchService(folder / "w")
-    related = [each.document for each in service.document("bend.md", EVERYTHING).related]
+    related = [each.document for each in service.seen_by(EVERYTHING).document("bend.md").related]
     assert set(related[:2]) == {"hitch.md", "loop.md"}
     few = Access(where=Filter(("bend.md", "loop.md")))
-    assert [each.document for each in service.document("bend.md", few).related] == ["loop.md"]
+    assert [each.document for each in service.seen_by(few).document("bend.md").related] == ["loop.md"]
     with TestClient(Application(service, watch=False).asgi, base_url="http://localhost:8765") as found:
         assert "Related to this page" in found.get("/read/bend.md").text
 
@@ -429,10 +429,12 @@ def test_versions_of_a_page_are_one_result_that_names_the_others(tmp_path):
     assert "older version" not in new
     assert "2 copies" in page
     service = SearchService(tmp_path / "w")
-    assert service.document("v1.9/moor.md", EVERYTHING).newest.document == "v2.0/moor.md"
+    assert service.seen_by(EVERYTHING).document("v1.9/moor.md").newest.document == "v2.0/moor.md"
     up_to_1 = Access(where=Filter(("v1.9/*", "v1.10/*")))
-    assert service.document("v1.9/moor.md", up_to_1).newest.document == "v1.10/moor.md"  # the newest that one may see
-    assert service.document("v1.10/moor.md", up_to_1).newest is None
+    assert (
+        service.seen_by(up_to_1).document("v1.9/moor.md").newest.document == "v1.10/moor.md"
+    )  # the newest that one may see
+    assert service.seen_by(up_to_1).document("v1.10/moor.md").newest is None
 
 
 def test_the_sites_own_icon_stands_beside_its_name(tmp_path: Path) -> None:

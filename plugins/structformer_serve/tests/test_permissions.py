@@ -54,7 +54,7 @@ def service(folder) -> SearchService:
 
 
 def found(service: SearchService, query: str, access: Access, **options: object) -> list[str]:
-    answer = service.search(SearchRequest(q=query, pipeline="words", **options), access)  # type: ignore[arg-type]
+    answer = service.seen_by(access).search(SearchRequest(q=query, pipeline="words", **options))  # type: ignore[arg-type]
     return [hit.document for hit in answer.hits]
 
 
@@ -68,7 +68,7 @@ def test_what_hidden_pages_call_a_page_finds_it_for_nobody_else(service, query, 
 
 def test_what_hidden_pages_call_a_page_counts_for_nobody_else(service):
     def counts(access: Access, query: str) -> set[str]:
-        hits = service.search(SearchRequest(q=query, explain=True), access).hits
+        hits = service.seen_by(access).search(SearchRequest(q=query, explain=True)).hits
         return {hit.document for hit in hits if any(part.name == "called" and part.value for part in hit.why.parts)}
 
     assert counts(Access(), "bluewhale merger") == {"public/shared.md"}
@@ -86,8 +86,8 @@ def test_a_token_that_sees_all_pages_but_one_ranks_as_nobody_is_restricted(servi
     """The scores of what it may see are those of the whole index, with the links of the hidden page left out."""
     all_but_budget = Access("most", Filter(("public/*", "secret/plan.md")))
     for query in ("bluewhale merger terms", "small print terms page", "guide"):
-        restricted = service.search(SearchRequest(q=query, pipeline="words"), all_but_budget)
-        whole = service.search(SearchRequest(q=query, pipeline="words"), Access())
+        restricted = service.seen_by(all_but_budget).search(SearchRequest(q=query, pipeline="words"))
+        whole = service.seen_by(Access()).search(SearchRequest(q=query, pipeline="words"))
         scores = {(hit.document, hit.section): hit.score for hit in whole.hits}
         assert restricted.hits
         for hit in restricted.hits:
@@ -102,8 +102,8 @@ def test_whether_a_hidden_page_has_a_word_does_not_show_in_how_a_query_is_comple
     here, there = SearchService(folder), SearchService(tmp_path / "w")
     for query in ("cost", "costs", "muc", "bud", "inter"):
         request = SearchRequest(q=query, partial=True, pipeline="words")
-        assert [hit.document for hit in here.search(request, PUBLIC).hits] == [
-            hit.document for hit in there.search(request, PUBLIC).hits
+        assert [hit.document for hit in here.seen_by(PUBLIC).search(request).hits] == [
+            hit.document for hit in there.seen_by(PUBLIC).search(request).hits
         ]
 
 
@@ -160,7 +160,7 @@ def test_a_token_that_no_header_carries_is_refused(tmp_path, token):
 )
 def test_truth_values_and_numbers_are_compared_as_what_they_are(service, tmp_path, where, documents):
     access = read_tokens(tokens(tmp_path, f"[[tokens]]\n{TOKEN}\nwhere = {{{where}}}\n")).by_token[0][1]
-    assert {name for name, _, _ in service.documents(access)} == documents
+    assert {name for name, _, _ in service.seen_by(access).documents()} == documents
 
 
 def test_the_list_for_language_models_comes_in_pages(tmp_path):

@@ -46,7 +46,7 @@ from structformer_serve.http.hostnames import client_of, own_names
 from structformer_serve.http.listening import listen, listening
 from structformer_serve.http.options import ServerOptions
 from structformer_serve.http.server import Server
-from structformer_serve.service import SearchService
+from structformer_serve.service import SearchService, View
 from test_serving import TOKENS, client, free_port, wait_until, workspace
 
 resource = pytest.importorskip("resource", reason="limits of a process need a POSIX system")
@@ -238,19 +238,18 @@ def test_connections_are_counted_by_client_and_all_together():
 
 
 def test_a_server_is_ready_when_a_search_would_be_answered(harbour, monkeypatch):
-    service = SearchService(harbour)
-    application = Application(service)
+    application = Application(SearchService(harbour))
     asked: list[str] = []
-    search = service.search
+    search = View.search
 
-    def noted(request, access):
+    def noted(view, request):
         asked.append(request.q)
         if request.q == "The" and broken:
             raise OSError(errno.EIO, "the index is gone")
-        return search(request, access)
+        return search(view, request)
 
     broken = False
-    monkeypatch.setattr(service, "search", noted)
+    monkeypatch.setattr(View, "search", noted)
     with TestClient(application.asgi, base_url="http://localhost") as asking:
         now = 100.0
         monkeypatch.setattr("structformer_serve.app.time.monotonic", lambda: now)
@@ -275,7 +274,7 @@ def test_a_server_is_ready_when_a_search_would_be_answered(harbour, monkeypatch)
 def test_a_search_that_does_not_come_back_holds_one_thread_of_the_probes(harbour, monkeypatch):
     service = SearchService(harbour)
     go, begun = threading.Event(), []
-    monkeypatch.setattr(service, "search", lambda request, access: (begun.append(1), go.wait(20)))
+    monkeypatch.setattr(View, "search", lambda view, request: (begun.append(1), go.wait(20)))
     monkeypatch.setattr("structformer_serve.app._PROBE_SECONDS", 0.1)
     monkeypatch.setattr("structformer_serve.app._PROBED_SECONDS", 0.0)
     with TestClient(Application(service).asgi, base_url="http://localhost") as asking:
@@ -290,7 +289,7 @@ def test_an_index_that_cannot_be_read_is_said_in_the_log(harbour, monkeypatch, c
         raise WorkspaceError("its rows are gone")
 
     service = SearchService(harbour)
-    monkeypatch.setattr(service, "document", gone)
+    monkeypatch.setattr(View, "document", gone)
     with TestClient(Application(service).asgi, base_url="http://localhost") as asking:
         assert asking.get("/api/document/mast.md").status_code == 503
     assert "its rows are gone" in caplog.text
@@ -627,7 +626,7 @@ def test_what_reads_writes_or_computes_runs_beside_the_event_loop(tmp_path, monk
         monkeypatch.setattr(owner, name, watched)
 
     for name in ("search", "compare", "section", "document", "status", "documents", "markdown"):
-        watch(SearchService, name)
+        watch(View, name)
     watch(FeedbackLog, "add")
     with client(folder, ServerOptions(feedback=True)) as server:
         for path in (

@@ -512,17 +512,23 @@ def test_a_deleted_document_is_seen_no_more_before_the_index_is_made_again(tmp_p
     (tmp_path / "pages" / "oar.md").rename(tmp_path / "pages" / "paddle.md")  # called otherwise, but there
     ingest(tmp_path / "pages", folder)
     assert not service.refresh()
-    assert {hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits} == {"oar.md", "jib.md"}
-    assert not service.search(SearchRequest(q="the mast", path=["m*"]), Access()).hits
-    assert not service.search(SearchRequest(q="mas", typing=True, path=["m*"]), Access()).hits
+    assert {hit.document for hit in service.seen_by(Access()).search(SearchRequest(q="rope")).hits} == {
+        "oar.md",
+        "jib.md",
+    }
+    assert not service.seen_by(Access()).search(SearchRequest(q="the mast", path=["m*"])).hits
+    assert not service.seen_by(Access()).search(SearchRequest(q="mas", typing=True, path=["m*"])).hits
     with pytest.raises(NotThere):
-        service.document("mast.md", Access())
-    assert [name for name, _, _ in service.documents(Access())] == ["jib.md", "oar.md"]
-    assert service.section("jib.md", Access()).links == []
-    assert service.status(Access()).documents == 2
+        service.seen_by(Access()).document("mast.md")
+    assert [name for name, _, _ in service.seen_by(Access()).documents()] == ["jib.md", "oar.md"]
+    assert service.seen_by(Access()).section("jib.md").links == []
+    assert service.seen_by(Access()).status().documents == 2
     build_index(folder, encoders=[])
     assert service.refresh()
-    assert {hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits} == {"paddle.md", "jib.md"}
+    assert {hit.document for hit in service.seen_by(Access()).search(SearchRequest(q="rope")).hits} == {
+        "paddle.md",
+        "jib.md",
+    }
 
 
 def test_documents_that_are_called_otherwise_are_not_taken_for_deleted(tmp_path):
@@ -532,7 +538,7 @@ def test_documents_that_are_called_otherwise_are_not_taken_for_deleted(tmp_path)
     other = write_pages(tmp_path / "more", {"jib.md": "# Jib\n\nrope\n"})
     ingest([tmp_path / "pages", other], folder, replace_sources=True)
     assert not service.refresh()
-    assert [hit.document for hit in service.search(SearchRequest(q="rope"), Access()).hits] == ["oar.md"]
+    assert [hit.document for hit in service.seen_by(Access()).search(SearchRequest(q="rope")).hits] == ["oar.md"]
 
 
 def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
@@ -543,7 +549,7 @@ def test_a_newer_index_is_taken_over_and_no_answer_mixes_two(tmp_path):
 
     def ask() -> None:
         while not done.is_set():
-            answer = service.search(SearchRequest(q="old new"), Access())
+            answer = service.seen_by(Access()).search(SearchRequest(q="old new"))
             answers.append((answer.index, {hit.snippet.split()[0] for hit in answer.hits}))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
@@ -837,7 +843,7 @@ def test_a_search_needs_no_torch(harbour):
         "from structformer_serve.http.access import EVERYTHING\n"
         f"service = SearchService({str(harbour)!r})\n"
         "Application(service)\n"
-        "answer = service.search(SearchRequest(q='mend the mast', explain=True), EVERYTHING)\n"
+        "answer = service.seen_by(EVERYTHING).search(SearchRequest(q='mend the mast', explain=True))\n"
         "print(answer.pipeline, answer.hits[0].document)\n"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -889,7 +895,7 @@ def test_filters_of_a_token_and_of_a_request_both_hold(harbour):
     assert generation.seen(Filter(), Filter()).whole
     assert set(generation.seen(Filter(("nothing",)), Filter())) == set()
     assert Tokens().access("") == Access()
-    assert json.loads(json.dumps(service.status(Access()).model_dump()))["title"] == harbour.parent.name
+    assert json.loads(json.dumps(service.seen_by(Access()).status().model_dump()))["title"] == harbour.parent.name
 
 
 def parts_of(found: TestClient, query: str) -> tuple[dict[str, str], str]:

@@ -9,7 +9,6 @@ from structformer.ingestion import ingest
 from structformer.retrieval.indexing import build_index
 
 from conftest import write_pages
-from structformer_serve.http.access import EVERYTHING
 from structformer_serve.service import SearchService
 from structformer_sites.docusaurus import listed_in
 
@@ -50,7 +49,7 @@ def order(folder: Path, pages: dict[str, str], read: str) -> list[str]:
     write_pages(folder, pages)
     ingest(folder / read, folder / "w", workers=1)
     build_index(folder / "w", encoders=[])
-    own, shelves = SearchService(folder / "w").shelves(EVERYTHING)
+    own, shelves = SearchService(folder / "w").seen_by().shelves()
     return [name for its in (own, *shelves.values()) for name, _, _ in its]
 
 
