@@ -26,8 +26,7 @@ from structformer.formats import (
     url_names,
 )
 
-from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces, separator_of
-from structformer_records.packed import whole_number
+from structformer_records.layout import NAMES, PACKED, Layout, layout_of, part, pieces, separator_of, whole_number
 
 _DOC = re.compile(r"<DOC>(.*?)</DOC>", re.DOTALL | re.IGNORECASE)
 _TREC_TITLES = ("title", "headline", "head", "ttl", "hl")

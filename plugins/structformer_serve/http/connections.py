@@ -15,9 +15,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from structformer_serve.http.guard import Metrics
-from structformer_serve.http.hostnames import client_of
-from structformer_serve.http.options import ServerOptions
-from structformer_serve.http.sockets import queued
+from structformer_serve.http.listening import queued
+from structformer_serve.http.options import ServerOptions, client_of
 
 IDLE_SECONDS = 30.0
 LAST_REQUEST_SECONDS = 2.0  # for the next request of a connection that is kept open, once the server ends

@@ -21,8 +21,7 @@ from structformer.engines import is_loopback
 from structformer_serve.assets import page
 from structformer_serve.http.access import EVERYTHING, Access, RateLimit
 from structformer_serve.http.bodies import TooLarge, again, read_body
-from structformer_serve.http.hostnames import client_of
-from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.options import ServerOptions, client_of
 from structformer_serve.language import language
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=EVERYTHING)

@@ -11,8 +11,7 @@ import uvicorn
 
 from structformer_serve.app import Application
 from structformer_serve.http.connections import IDLE_SECONDS, Connection, Connections
-from structformer_serve.http.listening import Listening
-from structformer_serve.http.sockets import keep_newcomers_out, someone_waits
+from structformer_serve.http.listening import Listening, keep_newcomers_out, someone_waits
 
 _DRAIN_SECONDS = 0.5  # in which a balancer learns to ask elsewhere
 _LAST_SECONDS = 0.5  # in which connections that were begun by then are accepted: longer than their packets travel

@@ -42,9 +42,8 @@ from structformer_serve.http import listening as opening
 from structformer_serve.http.access import read_tokens
 from structformer_serve.http.connections import Connections
 from structformer_serve.http.guard import Metrics
-from structformer_serve.http.hostnames import client_of, own_names
 from structformer_serve.http.listening import listen, listening
-from structformer_serve.http.options import ServerOptions
+from structformer_serve.http.options import ServerOptions, client_of, own_names
 from structformer_serve.http.server import Server
 from structformer_serve.service import SearchService, View
 from test_serving import TOKENS, client, free_port, wait_until, workspace
