@@ -69,7 +69,6 @@ class Application:
         self.options = options or ServerOptions()
         self.metrics = Metrics()
         self._asking = Asking(language_model(self.options.ask, self.options.ask_model)) if self.options.ask else None
-        self._pages = PageMaker(self.options.root, self._asking.host if self._asking else "")
         self._log: FeedbackLog | None = None
         if self.options.feedback:
             self._log = FeedbackLog(
@@ -157,6 +156,9 @@ class Application:
 
     def _view(self, request: Request) -> View:
         return self.service.seen_by(request.state.access)
+
+    def _pages(self, request: Request) -> PageMaker:
+        return PageMaker(self._view(request), self.options.root, self._asking.host if self._asking else "")
 
     async def _search(self, request: Request) -> Response:
         asked, site = schemas.SearchRequest.model_validate(_query(request)), request.headers.get("sec-fetch-site")
@@ -275,7 +277,7 @@ class Application:
 
     async def _docs(self, request: Request) -> Response:
         """Return the API for people."""
-        return _html(await self._in_thread(lambda: self._pages.api(self._view(request), self._described())))
+        return _html(await self._in_thread(lambda: self._pages(request).api(self._described())))
 
     async def _ready(self, request: Request) -> Response:
         """Whether a search that is asked now would be answered; if not, why, in a word."""
@@ -325,40 +327,40 @@ class Application:
         return Response(icon.data, media_type=icon.kind, headers={"cache-control": _SHORTLY})
 
     async def _search_page(self, request: Request) -> Response:
-        view, given = self._view(request), _query(request)
+        pages, given = self._pages(request), _query(request)
         values = {key: value for key, value in given.items() if key in schemas.SearchRequest.model_fields}
         if not str(values.get("q", "")).strip():
             folder, start = str(given.get("folder", "")), _start(given.get("start", "0"))
-            return _html(await self._in_thread(self._pages.home, view, folder, start))
+            return _html(await self._in_thread(pages.home, folder, start))
         try:
             asked = schemas.SearchRequest.model_validate({**values, "explain": True, "group": True, "typing": False})
         except ValidationError as error:
             name = "no_words" if [each["loc"] for each in error.errors()] == [("q",)] else ""
-            return _html(await self._in_thread(self._pages.message, view, "e400", name or _reasons(error)), 400)
+            return _html(await self._in_thread(pages.message, "e400", name or _reasons(error)), 400)
         if COMPARE in given.items():
-            answer, comparison = await self._compared(asked, view)
+            answer, comparison = await self._compared(asked, pages.view)
         else:
-            answer, comparison = await self._found(asked, view, "page"), None
-        return _html(await self._in_thread(self._pages.search, view, asked, answer, comparison))
+            answer, comparison = await self._found(asked, pages.view, "page"), None
+        return _html(await self._in_thread(pages.search, asked, answer, comparison))
 
     async def _preview(self, request: Request) -> Response:
         """Return a section as the page shows it beside the results."""
         section = schemas.SectionRequest.model_validate(_query(request)).section or 0
-        name, view = request.path_params["id"], self._view(request)
-        return _html(await self._in_thread(self._pages.preview, view, name, section))
+        name, pages = request.path_params["id"], self._pages(request)
+        return _html(await self._in_thread(pages.preview, name, section))
 
     async def _read_page(self, request: Request) -> Response:
-        view, name = self._view(request), request.path_params["id"]
+        pages, name = self._pages(request), request.path_params["id"]
         as_it_is = "text/markdown" in request.headers.get("accept", "")
         try:
-            if as_it_is or (name.endswith(".md") and view.current.number(name) is None):
+            if as_it_is or (name.endswith(".md") and pages.view.current.number(name) is None):
                 document_id = name if as_it_is else name.removesuffix(".md")
-                made = _text(await self._in_thread(view.markdown, document_id), "text/markdown")
+                made = _text(await self._in_thread(pages.view.markdown, document_id), "text/markdown")
                 made.headers["cache-control"] = "no-store"
                 return made
-            return _html(await self._in_thread(self._pages.read, view, name))
+            return _html(await self._in_thread(pages.read, name))
         except NotThere:
-            return _html(await self._in_thread(self._pages.message, view, "e404", "gone_page"), 404)
+            return _html(await self._in_thread(pages.message, "e404", "gone_page"), 404)
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         """Return an error as an answer; nothing of a user's is a server error."""

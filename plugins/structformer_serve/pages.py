@@ -88,16 +88,17 @@ def _how(status: Status) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PageMaker:
-    """Makes the pages."""
+    """Makes the pages of what somebody may see."""
 
+    view: View
     root: str = ""
     """The path that a proxy puts in front of all others; "" for none."""
     ask: str = ""
     """The host of the language model; "" without one."""
 
-    def _render(self, template: str, view: View, *, heading: str, query: str = "", **values: Any) -> bytes:
-        status, t = view.status(), view.language
-        verdict = view.verdict if t.code == "en" else None  # which is in English alone
+    def _render(self, template: str, *, heading: str, query: str = "", **values: Any) -> bytes:
+        status, t = self.view.status(), self.view.language
+        verdict = self.view.verdict if t.code == "en" else None  # which is in English alone
         trained = f"Trained on these documents. {verdict.conclusion}" if verdict else ""
         if verdict and verdict.used and not status.trained:
             trained += " It is not in the index yet."
@@ -109,8 +110,8 @@ class PageMaker:
             "how": "by_meaning" if verdict and status.meaning else _how(status),
             "root": self.root,
             "ask": self.ask,
-            "own_icon": view.service.icon.is_own,
-            "language": view.main_language,
+            "own_icon": self.view.service.icon.is_own,
+            "language": self.view.main_language,
             "query": query,
             "reading": False,
             "first": False,
@@ -118,47 +119,46 @@ class PageMaker:
         }
         return page(template, heading=heading, **{**shared, **values})
 
-    def message(self, view: View, heading: str, message: str) -> bytes:
+    def message(self, heading: str, message: str) -> bytes:
         """Return a page that says what is wrong. heading, message: names of strings; the latter else in English."""
-        t = view.language
+        t = self.view.language
         text = t(message) if message in t.strings else message
-        return self._render("base.html", view, heading=t(heading), message=text)
+        return self._render("base.html", heading=t(heading), message=text)
 
-    def home(self, view: View, folder: str = "", start: int = 0) -> bytes:
+    def home(self, folder: str = "", start: int = 0) -> bytes:
         """Return the first page, or what a folder has from its `start`th document on. Raises NotThere."""
         folder = folder.strip("/")
         is_first = not folder and not start
-        own, shelves = view.shelves(folder)
+        own, shelves = self.view.shelves(folder)
         if folder and not len(own) and not shelves:
             raise NotThere(f"no folder {folder[:100]!r}")
         later = start + (_LONE if is_first else _LISTED)
-        label = view.label(folder)
+        label = self.view.label(folder)
         return self._render(
             "home.html",
-            view,
-            heading=f"{label} · {view.service.title}" if folder else view.service.title,
-            above=self._above(view, folder),
+            heading=f"{label} · {self.view.service.title}" if folder else self.view.service.title,
+            above=self._above(folder),
             own=self._entries(own[start:later]),
             own_total=len(own),
             more=self._address(folder=folder, start=later) if later < len(own) else "",
             shelves=[
                 {
-                    "label": view.label(name),
+                    "label": self.view.label(name),
                     "address": self._address(folder=name),
                     "total": len(pages),
                     "entries": self._entries(pages[: _SHOWN if place < _SHELVES else 0]),
                 }
                 for place, (name, pages) in enumerate(() if start else shelves.items())
             ],
-            examples=[(each, self._address(q=each)) for each in view.examples()] if is_first else [],
+            examples=[(each, self._address(q=each)) for each in self.view.examples()] if is_first else [],
             reading=not is_first,
             first=is_first,
         )
 
-    def _above(self, view: View, folder: str) -> list[tuple[str, str]]:
+    def _above(self, folder: str) -> list[tuple[str, str]]:
         """Return (label, address) of each folder down to this one."""
         above = prefixes(folder) if folder else []
-        return [(view.label(path), self._address(folder=path)) for path in above]
+        return [(self.view.label(path), self._address(folder=path)) for path in above]
 
     def _address(self, **asked: str | int) -> str:
         """Return the address of the first page, or of what is asked of it."""
@@ -169,14 +169,14 @@ class PageMaker:
         """Return (title, address) of some documents."""
         return [(title or name, self.root + read_address(name, 0)) for name, title, _ in documents]
 
-    def preview(self, view: View, document_id: str, section: int) -> bytes:
+    def preview(self, document_id: str, section: int) -> bytes:
         """Return a section for the column beside the results. Raises NotThere."""
-        shown = self._preview(view, document_id, section)
-        return page("preview.html", preview=shown, root=self.root, t=view.language)
+        shown = self._preview(document_id, section)
+        return page("preview.html", preview=shown, root=self.root, t=self.view.language)
 
-    def _preview(self, view: View, document_id: str, section: int) -> dict[str, Any]:
+    def _preview(self, document_id: str, section: int) -> dict[str, Any]:
         """Return a section, with what is below it as far as there is room. Raises NotThere."""
-        reading = view.reading(document_id)
+        reading = self.view.reading(document_id)
         document = reading.document
         sections = list(document.root.walk_with_path())
         if not 0 <= section < len(sections):
@@ -190,7 +190,7 @@ class PageMaker:
             room -= len(part.text)
             whole = len(part.text) <= _LONGEST
             beginning = Markup("<p>{}</p>").format(visible(part.text[:_ROOM]))
-            body = self._body(view, reading, number, part) if whole else beginning
+            body = self._body(reading, number, part) if whole else beginning
             parts.append({"title": part.title if number > section else "", "body": body})
         above = [document.title or document.id, *(step.title for step in path[1:-1] if step.title)]
         return {
@@ -201,13 +201,11 @@ class PageMaker:
             "cut": room <= 0,
         }
 
-    def _body(self, view: View, reading: Reading, number: int, part: Section) -> Markup:
+    def _body(self, reading: Reading, number: int, part: Section) -> Markup:
         resolve = leading(reading.links.get(number, ()), self.root)
-        return section_html(part, resolve, view.language)
+        return section_html(part, resolve, self.view.language)
 
-    def search(
-        self, view: View, request: SearchRequest, answer: SearchAnswer, comparison: list[Listed] | None = None
-    ) -> bytes:
+    def search(self, request: SearchRequest, answer: SearchAnswer, comparison: list[Listed] | None = None) -> bytes:
         """The page of a search and its answer. comparison: with what the search that it is compared with finds."""
         way = [COMPARE] if comparison else [("pipeline", request.pipeline)] if request.pipeline != BEST else []
         kept = [*(("path", each) for each in request.path), *(("where", each) for each in request.where), *way]
@@ -215,19 +213,18 @@ class PageMaker:
         first = next(iter(answer.hits), None)
         return self._render(
             "search.html",
-            view,
-            heading=f"{request.q} · {view.service.title}",
+            heading=f"{request.q} · {self.view.service.title}",
             query=request.q,
             answer=answer,
-            crumbs=lambda hit: crumbs(hit, view.label),
-            folder=view.label,
+            crumbs=lambda hit: crumbs(hit, self.view.label),
+            folder=self.view.label,
             kept=kept,
-            help=(help_ := view.help(request)[0]),
+            help=(help_ := self.view.help(request)[0]),
             meant=search_address(self.root, help_.meant, way, [], []) if help_.meant else "",
-            linked=[] if answer.hits else self._entries(view.most_linked(_LINKED)),
-            preview=self._preview(view, first.document, first.section) if first and comparison is None else None,
+            linked=[] if answer.hits else self._entries(self.view.most_linked(_LINKED)),
+            preview=self._preview(first.document, first.section) if first and comparison is None else None,
             comparison=comparison and {"trained": comparison[0], "lists": comparison, "counts": comparison[0].counts},
-            switches=self._switches(view, request, answer, compared=comparison is not None),
+            switches=self._switches(request, answer, compared=comparison is not None),
             facets=facet_links(answer, request, address),
             chips=chips(request, address),
             cleared=address([], []),
@@ -236,11 +233,9 @@ class PageMaker:
             else "",
         )
 
-    def _switches(
-        self, view: View, request: SearchRequest, answer: SearchAnswer, *, compared: bool
-    ) -> list[tuple[str, str]]:
+    def _switches(self, request: SearchRequest, answer: SearchAnswer, *, compared: bool) -> list[tuple[str, str]]:
         """Return (name of its label, address) of each other way to search: by words alone or not, one list or two."""
-        current = view.current
+        current = self.view.current
         ways: list[tuple[str, list[tuple[str, str]]]] = []
         if current.searches_by_meaning and request.pipeline == WORDS:
             ways.append(("meaning_too", []))
@@ -252,34 +247,33 @@ class PageMaker:
             ways.append((f"compare_{current.other}", [COMPARE]))
         return [(name, search_address(self.root, request.q, way, request.path, request.where)) for name, way in ways]
 
-    def api(self, view: View, described: dict[str, Any]) -> bytes:
+    def api(self, described: dict[str, Any]) -> bytes:
         """Return the page of the API. described: as OpenAPI has it."""
         operations = [
             {"method": method.upper(), "path": path, "call": example_call(path, operation), **operation}
             for path, methods in described["paths"].items()
             for method, operation in methods.items()
         ]
-        heading = f"API · {view.service.title}"
-        return self._render("api.html", view, heading=heading, operations=operations, reading=True)
+        heading = f"API · {self.view.service.title}"
+        return self._render("api.html", heading=heading, operations=operations, reading=True)
 
-    def read(self, view: View, document_id: str) -> bytes:
+    def read(self, document_id: str) -> bytes:
         """Return a whole document with its tree. Raises NotThere."""
-        document = view.document(document_id)
-        reading = view.reading(document_id)
+        document = self.view.document(document_id)
+        reading = self.view.reading(document_id)
         return self._render(
             "read.html",
-            view,
-            heading=f"{document.title or document.document} · {view.service.title}",
+            heading=f"{document.title or document.document} · {self.view.service.title}",
             document=document,
-            above=self._above(view, document_id.rpartition("/")[0]),
-            beside=[next(iter(self._entries(each[:1])), None) for each in view.beside(document_id)],
+            above=self._above(document_id.rpartition("/")[0]),
+            beside=[next(iter(self._entries(each[:1])), None) for each in self.view.beside(document_id)],
             parts=[
                 {
                     "section": number,
                     "level": min(6, len(path)),
                     "title": part.title or document.title or document.document,
                     "url": reading.url(part),
-                    "body": self._body(view, reading, number, part),
+                    "body": self._body(reading, number, part),
                 }
                 for number, (part, path) in enumerate(reading.document.root.walk_with_path())
             ],
