@@ -95,7 +95,7 @@ class Application:
                 Route("/", self._search_page),
                 Route("/read/{id:path}", self._read_page),
                 Route("/preview/{id:path}", self._preview),
-                Route("/robots.txt", _robots),
+                Route("/robots.txt", partial(_plain, text=ROBOTS, kept=_SHORTLY)),
                 Route("/favicon.ico", _icon),
                 Route("/icon", self._site_icon),
                 Route("/feedback", self._feedback_form, methods=["POST"]),
@@ -108,14 +108,14 @@ class Application:
                 Route("/api/ask", self._ask, methods=["POST"]),
                 Route("/api/feedback", self._feedback, methods=["POST"]),
                 Route("/1/indexes/{index}/queries", self._docsearch, methods=["POST"]),
-                Route("/1/indexes/{index}/query", self._docsearch_one, methods=["POST"]),
+                Route("/1/indexes/{index}/query", partial(self._docsearch, one=True), methods=["POST"]),
                 # Only POST: GET would open a stream that never ends, and without sessions it would say nothing.
                 Route("/mcp", StrictJson(self._mcp.session_manager.handle_request), methods=["POST"]),
                 Route("/openapi.json", self._openapi),
                 Route("/llms.txt", partial(self._for_models, self._listed)),
                 Route("/llms-full.txt", partial(self._for_models, self._whole)),
                 Route("/docs", self._docs),
-                Route("/healthz", _healthy),
+                Route("/healthz", partial(_plain, text="ok\n")),
                 Route("/readyz", self._ready),
                 Route("/metrics", self._metrics),
             ],
@@ -227,16 +227,12 @@ class Application:
         if COUNTS.get():
             await self._in_thread(self._log.add, event)  # a disk may be slow
 
-    async def _docsearch(self, request: Request) -> Response:
-        return _json({"results": await self._docsearched(request, await _body(request))})
-
-    async def _docsearch_one(self, request: Request) -> Response:
-        [result] = await self._docsearched(request, {"requests": [await _body(request)]})
-        return _json(result)
-
-    async def _docsearched(self, request: Request, body: Any) -> list[dict[str, Any]]:
-        base = str(request.base_url).rstrip("/") + self.options.root
-        return await self._in_thread(docsearch.answers, body, base, self._view(request).search)
+    async def _docsearch(self, request: Request, *, one: bool = False) -> Response:
+        """Return the answers to a body's searches, or to a body that is one search."""
+        body, base = await _body(request), str(request.base_url).rstrip("/") + self.options.root
+        searches = {"requests": [body]} if one else body
+        results = await self._in_thread(docsearch.answers, searches, base, self._view(request).search)
+        return _json(results[0] if one else {"results": results})
 
     async def _openapi(self, request: Request) -> Response:
         return _unless_known(request, _json(await self._in_thread(self._described)))
@@ -401,8 +397,8 @@ def _failure(error: Exception) -> Response:
     return problem(500, "fault", "the server made a mistake; its log has more")
 
 
-async def _robots(request: Request) -> Response:
-    return PlainTextResponse(ROBOTS, headers={"cache-control": _SHORTLY})
+async def _plain(request: Request, text: str, kept: str = "") -> Response:
+    return PlainTextResponse(text, headers={"cache-control": kept} if kept else None)
 
 
 async def _icon(request: Request) -> Response:
@@ -432,10 +428,6 @@ def _start(given: str) -> int:
     if not given.isdecimal() or len(given) > 12:
         raise UsageError("start is a number of documents")
     return int(given)
-
-
-async def _healthy(request: Request) -> Response:
-    return PlainTextResponse("ok\n")
 
 
 def _query(request: Request) -> dict[str, Any]:
