@@ -44,11 +44,8 @@ class _Table:
         first, last = np.searchsorted(self._order, [document, document + 1])
         by_source = first + np.argsort(self._numbers["source_document"][first:last], kind="stable")
         for number in by_source.tolist():
-            source, section, target, target_section, start, end = (
-                int(self._numbers[name][number]) for name in _COLUMNS
-            )
-            kind, text = str(self._kinds[number]), str(self._texts[number])
-            yield Edge(source, section, target, target_section, start, end, kind, text)
+            places = (int(self._numbers[name][number]) for name in _COLUMNS)
+            yield Edge._make((*places, str(self._kinds[number]), str(self._texts[number])))
 
 
 class LinkTable:
