@@ -336,6 +336,13 @@ def test_no_link_in_the_documentation_is_dead(documentation, run):
     assert checked.code == 0, checked.out
 
 
+def test_the_files_that_contributors_are_sent_to_are_there():
+    named = re.findall(r"`([\w/]+/[\w/]*(?:\.py)?)`", (DOCS / "contributing.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
+    for path in named:
+        assert "NAME" in path or (ROOT / path).exists() or (ROOT / "structformer" / path).exists(), path
+
+
 def test_the_pictures_show_the_page_of_today():
     """By a digest of the templates and styles, which is kept beside the pictures."""
     spec = importlib.util.spec_from_file_location("make_pictures", DOCS / "images" / "make.py")
