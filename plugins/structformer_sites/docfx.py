@@ -55,7 +55,7 @@ def _read(name: str, text: str) -> SiteFacts:
     host = address(path_in(settings, "build", "sitemap", "baseUrl"))
     learn = address("https://learn.microsoft.com", breadcrumbs.split("/")[1]) if breadcrumbs[:1] == "/" else ""
     within = f"{text_of(pages.get('dest')).strip('/')}/".lstrip("/")
-    title = next((text_of(path_in(metadata or {}, key)) for key in ("_appTitle", "_appName")), "")
+    title = next(filter(None, (text_of(path_in(metadata or {}, key)) for key in ("_appTitle", "_appName"))), "")
     return SiteFacts(host or learn, HTML if host else BARE, (text_of(pages.get("src")),), within, title)
 
 

@@ -90,6 +90,14 @@ def test_the_settings_of_site_generators_say_where(name, settings, address, tmp_
     assert corpus.site.address(corpus.document("guide/start.md")) == address
 
 
+def test_docfx_calls_a_site_by_its_title_or_else_by_its_name(tmp_path):
+    for number, metadata in enumerate(('{"_appTitle": "Boats", "_appName": "b"}', '{"_appName": "Boats"}')):
+        settings = f'{{"build": {{"content": [{{"files": ["**/*.md"]}}], "globalMetadata": {metadata}}}}}'
+        write_pages(tmp_path / f"pages{number}", {**PAGES, "docfx.json": settings})
+        ingest(tmp_path / f"pages{number}", tmp_path / f"w{number}", workers=1)
+        assert Corpus.open(tmp_path / f"w{number}").site.name == "Boats"
+
+
 def test_hits_carry_addresses_and_a_later_ingest_keeps_the_site(tmp_path, capsys):
     write_pages(tmp_path / "pages", PAGES)
     with pytest.raises(SystemExit):
