@@ -20,8 +20,8 @@ from structformer.formats import (
     path_names,
 )
 
-from structformer_asciidoc.antora import attributes_of, component_names, names_meant, resource_path
 from structformer_asciidoc.blocks import Blocks
+from structformer_asciidoc.components import attributes_of, component_names, names_meant, resource_path
 from structformer_asciidoc.preprocessing import lines_of
 
 _SIGNS = re.compile(

@@ -6,8 +6,8 @@ from posixpath import relpath
 
 from structformer.formats import SourceFile, decode, is_external
 
-from structformer_asciidoc.antora import place_of
 from structformer_asciidoc.attributes import Attributes, element_attributes, number
+from structformer_asciidoc.components import place_of
 
 _CONTINUED = re.compile(r"^:!?\w[\w-]*!?:[^\n]*[ \t]\\\n(?:[^\n]*[ \t]\\\n)*", re.MULTILINE)
 _DIRECTIVE = re.compile(r"(\\?)(include(?:-\w+)?|ifdef|ifndef|ifeval|endif)::([^\[]*)\[(.*)\]")

@@ -1,4 +1,4 @@
-"""Antora's sites: the attributes of every page of a component, its names, and where the resources of modules are."""
+"""Sites of components: the attributes of every page, a component's names, and where the resources of modules are."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
