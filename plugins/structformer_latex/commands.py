@@ -41,65 +41,6 @@ REFERENCES = frozenset(
     """ref eqref autoref cref Cref vref Vref pageref nameref fullref labelcref labelcpageref cpageref Cpageref vpageref subref thref
     prettyref zref Autoref lcnamecref namecref nameCref footref refp tref fref sref hyperrefref titleref currefrange""".split()
 )
-# Commands and their arguments that are not text, in the form that `Cursor.drop` takes.
-DROPPED = by_value(
-    {
-        "": """fbox mbox newblock phantomsection twocolumn onecolumn tikzstyle IEEEauthorblockN columnbreak glsresetall
-        makeglossaries printglossaries frenchspacing normalfont ExplSyntaxOn keywords setbox
-        nolinenumbers""",
-        "{": """newlength setheight hyperbaseurl hypersetup logo thanks pgfkeys theoremheaderfont theorembodyfont
-        tabletail tablelasttail graphicspath pagestyle thispagestyle hyphenation sisetup bookmarksetup stepcounter value pgfplotsset tikzset
-        hspace hspace* cline hhline Xhline adjustbox setbeamercovered SetAlFnt SetAlgoSkip SetAlCapSkip SetCommentSty
-        SetArgSty SetFuncSty SetKwSty SetDataSty SetAlCapFnt SetAlCapNameFnt cdashlinelr addvspace enlargethispage
-        needspace Needspace arabic alph Alph roman Roman fnsymbol chaptermark sectionmark newgeometry microtypesetup
-        chapterstyle setsecnumdepth maxsecnumdepth maxtocdepth settocdepth urlstyle KOMAoptions floatstyle restylefloat
-        includeonly setcitestyle setminted usemintedstyle tcbuselibrary tcbset mdfsetup sethlcolor pdfinfo everypar
-        everymath AddToShipoutPicture AtEndDocument ExecuteBibliographyOptions backgroundsetup titlerunning
-        authorrunning tocauthor toctitle pubyear pagerange IEEEpubid @ifpackageloaded @ifclassloaded""",
-        "[": "printglossary printindex lettrine IEEEPARstart allowdisplaybreaks pause makeindex",
-        "{{": """defcitealias setlength addtolength setcounter addtocounter resizebox fontsize markboth addtocontents settowidth
-        multicolumn DeclareMathOperator DeclareTextFontCommand DeclareOption floatname pgfmathsetmacro Xcline SetInd
-        lstdefinestyle DeclareUnicodeCharacter PassOptionsToPackage PackageWarning counterwithin counterwithout
-        @addtoreset setkeys addtokomafont setkomafont AtBeginEnvironment AtEndEnvironment BeforeBeginEnvironment
-        AfterEndEnvironment appto preto crefalias creflabelformat defbibheading floatplacement titleformat*
-        discretionary DeclareUrlCommand @ifpackagelater""",
-        "{[": "scalebox newcounter cdashline",
-        "[{": """date subjclass address curraddr dedicatory translator affiliation affil ead cortext fntext vspace vspace* bibliographystyle pagenumbering index hphantom phantom vphantom geometry
-        setstretch linespread bibliographyunit nocite markright definecolor* pdfbookmark* usetikzlibrary captionsetup*
-        theoremstyle refstepcounter altaffiliation pagecolor normalfont* fontencoding fontfamily fontseries fontshape
-        raisebox* usetheme usecolortheme usefonttheme setbeamertemplate* institute logo*
-        numberwithin* DeclareGraphicsExtensions lstloadlanguages crefname* Crefname* babelfont* setmainfont*
-        setsansfont* setmonofont* bibpunct* theoremsymbol keywords* newblock* nobibliography typeout message
-        PackageWarning* errmessage write special pdfoutput shorthandoff shorthandon frenchspacing* makeindex*
-        frenchbsetup NeedsTeXFormat ProvidesPackage ProvidesClass PassOptionsToPackage* arraystretch* noalign rowcolor* rowcolors* columncolor cellcolor* multirowsetup* documentstyle rotatebox
-        textcolor colorbox color captionsetup setlist column cellcolor arrayrulecolor includepdf setbeamerfont*
-        setbeamercolor* SetCell SetRow glsadd againframe bookmark fancyhead fancyfoot fancyhf lhead chead rhead lfoot
-        cfoot rfoot""",
-        "[[": "makebox framebox",
-        "{{{": """definecolor addcontentsline DeclareFontFamily crefname Crefname providecolor DeclarePairedDelimiter
-        newlist rowcolors specialrule SetAlgorithmName SetNlSty deffootnote protected@write""",
-        "{[{": "newcolumntype acrodefplural",
-        "{[[": "raisebox setbeamertemplate",
-        "[({": "cmidrule",
-        "[[[": "ffigbox ttabbox",
-        "[{{": "rule DeclareFieldFormat fcolorbox numberwithin pdfbookmark setbeamerfont setbeamercolor colorlet",
-        "[{[": "setmainfont setsansfont setmonofont fontspec",
-        "{{{{": "DeclareMathSymbol usefont cftaddtitleline DeclareGraphicsRule apptocmd pretocmd",
-        "{{{{[": "titlespacing",
-        "{{{[": "newfloat",
-        "{[{{{{[": "titleformat",
-        "[{[{": "lstdefinelanguage babelfont",
-        "[{[{[": "multirow",
-        "[{[[[": "floatbox",
-        "[{[[": "rowcolor",
-        "[[[{": "parbox",
-        "{{{{{": "DeclareSymbolFont DeclareMathAlphabet",
-        "[{{{{{": "patchcmd",
-        "{{{{{{": "SetMathAlphabet DeclareFontShape",
-        "[{{{{{{": "bibpunct",
-        "{{{{{{{{{": "newtheoremstyle",
-    }
-)
 # Environments whose content is not text.
 SKIPPED = frozenset(
     """comment tikzpicture picture pspicture pgfpicture asy filecontents filecontents* axis psmatrix forest tikzcd xy diagram pycode luacode

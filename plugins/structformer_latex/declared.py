@@ -1,8 +1,10 @@
 """Commands and environments that users declare, in a plugin or a theme, and those that pylatexenc knows."""
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Any
 
 from structformer.errors import ReadError, UsageError
@@ -42,6 +44,15 @@ class Declared:
 
 
 @cache
+def built_in() -> tuple[dict[str, Macro], dict[str, str]]:
+    """Return the commands that others can say, and the arguments of those that print nothing."""
+    table = tomllib.loads((files("structformer_latex") / "commands.toml").read_text("utf-8"))["macros"]
+    values = dict(_entries("macros", table, ("text",)))
+    with_text = {name: macro(value["arguments"], value["text"]) for name, value in values.items() if value["text"]}
+    return with_text, {name: value["arguments"] for name, value in values.items() if name not in with_text}
+
+
+@cache
 def known_arguments() -> dict[str, str]:
     """Return the arguments of the commands in pylatexenc's default context."""
     from pylatexenc.latexwalker import get_default_latex_context_db  # type: ignore[import-untyped]
@@ -63,17 +74,22 @@ def declared(theme: str = "") -> Declared:
     for key, table in (("macros", own.macros), ("environments", own.environments)):
         if not isinstance(table, dict):
             raise UsageError(f"theme: {key} is {table!r}: it must be a table")
-    for name, given in own.macros.items():
-        value = _checked(f"macros: {name}", {"text": given} if isinstance(given, str) else given, ("text",))
+    for name, value in _entries("macros", own.macros, ("text",)):
         if "text" in value:
             result.macros[name] = macro(value["arguments"], value["text"])
         else:
             result.arguments[name] = value["arguments"]
-    for name, given in own.environments.items():
-        like = {"begin": f"\\begin{{{given}}}", "end": f"\\end{{{given}}}"} if isinstance(given, str) else given
-        value = _checked(f"environments: {name}", like, ("begin", "end"))
+    for name, value in _entries("environments", own.environments, ("begin", "end")):
         result.environments[name] = macro(value["arguments"], value.get("begin", "")), value.get("end", "")
     return result
+
+
+def _entries(key: str, table: Mapping[str, Any], texts: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield what a theme's table says of each name, of which a key of macros may have several. Raises UsageError."""
+    for names, given in table.items():
+        short = {text: given if text == "text" else f"\\{text}{{{given}}}" for text in texts}
+        value = _checked(f"{key}: {names}", short if isinstance(given, str) else given, texts)
+        yield from ((name, value) for name in (names.split() if key == "macros" else [names]))
 
 
 def _checked(place: str, value: Any, texts: Sequence[str]) -> dict[str, str]:

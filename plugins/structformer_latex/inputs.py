@@ -11,6 +11,7 @@ from structformer.formats import SourceFile, as_utf8, without_spans
 
 from structformer_latex.commands import by_name
 from structformer_latex.cursor import Cursor, keys
+from structformer_latex.declared import built_in
 from structformer_latex.front_matter import FrontMatter
 from structformer_latex.macros import Macros
 from structformer_latex.output import Part
@@ -138,7 +139,7 @@ class _Scan:
         self._cursor = Cursor()
         self._cursor.file_characters = len(text)
         self._cursor.text = text
-        self._macros = Macros(self._cursor, {}, {})
+        self._macros = Macros(self._cursor, built_in()[0], {}, {})
         self._own: list[str] = []  # macros of the user's that take in a file
         self._commands = _commands(self._own)
         self._packages: set[str] = set()

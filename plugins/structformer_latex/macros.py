@@ -52,55 +52,17 @@ def macro(arguments: str, text: str) -> Macro:
     return Macro(text, tuple((each, "") for each in arguments))
 
 
-# Commands that others can say: \crefrange, \marg. A document may define them anew.
-_BUILT_IN = {
-    name: macro(arguments, text)
-    for arguments, texts in {
-        "{": {
-            "meta": "⟨{#1}⟩",
-            "marg": r"\{⟨{#1}⟩\}",
-            "oarg": "[⟨{#1}⟩]",
-            "parg": "(⟨{#1}⟩)",
-            "symbol": r"\char#1 ",
-            "excludecomment excludeversion": r"\newenvironment{#1}{\comment}{}",
-            "orcidlink": r"\href{https://orcid.org/#1}{}",
-            "orcidlinkc": r"\href{https://orcid.org/#1}{#1}",
-            "orcidlinkf": r"\href{https://orcid.org/#1}{https://orcid.org/#1}",
-        },
-        "*{{": {
-            "crefrange": r"\cref{#2}–\ref{#3}",
-            "Crefrange": r"\Cref{#2}–\ref{#3}",
-            "vrefrange cpagerefrange": r"\ref{#2}–\ref{#3}",
-        },
-        "{{": {
-            "Call": "{#1}({#2})",
-            "Function": r"\State function {#1}({#2})",
-            "Procedure": r"\State procedure {#1}({#2})",
-            "orcidlinki": r"\href{https://orcid.org/#2}{#1}",
-            "epigraph qitem": r"\begin{quote}{#1}\newline {#2}\end{quote}",
-        },
-        "[{": {"dictum": r"\begin{quote}{#2}\newline {#1}\end{quote}"},
-        "[{{": {
-            "texorpdfstring mathchoice": "#2",
-            "glslink glsdisp": "#3",
-            "diagbox backslashbox slashbox": "{#2} / {#3}",
-            "nomenclature": r"\footnote{#2: #3}",
-        },
-        "*[{{": {"foreignlanguage": "#4"},
-        "*[[{[{": {"textcquote blockcquote": r"\cite{#4}``{#6}''"},
-    }.items()
-    for names, text in texts.items()
-    for name in names.split()
-}
-
-
 class Macros:
     """Definitions by name, an environment as its beginning and end; what is declared, none defines anew."""
 
     def __init__(
-        self, cursor: Cursor, commands: Mapping[str, Macro], environments: Mapping[str, tuple[Macro, str]]
+        self,
+        cursor: Cursor,
+        built_in: Mapping[str, Macro],
+        commands: Mapping[str, Macro],
+        environments: Mapping[str, tuple[Macro, str]],
     ) -> None:
-        self.commands = {**_BUILT_IN, **commands}
+        self.commands = {**built_in, **commands}
         self.environments = dict(environments)
         self._declared = commands, environments
         self.ends: dict[str, list[str]] = {}  # macros that end an environment, by its name

@@ -10,10 +10,10 @@ from structformer.formats import TreeBuilder
 
 from structformer_latex.algorithms import Algorithms
 from structformer_latex.bibliography import Bibliography
-from structformer_latex.commands import DROPPED, LENGTHS, Handler, by_name
+from structformer_latex.commands import LENGTHS, Handler, by_name
 from structformer_latex.conditions import Branches
 from structformer_latex.cursor import COMMAND, Cursor
-from structformer_latex.declared import Declared, known_arguments
+from structformer_latex.declared import Declared, built_in, known_arguments
 from structformer_latex.environments import Environments
 from structformer_latex.formulas import Formulas
 from structformer_latex.front_matter import FrontMatter
@@ -60,7 +60,8 @@ class TexReader:
         output = self._output = Output(builder, self.typeset)
         self.numbering = Numbering()
         self._declared = declared
-        self._macros = Macros(cursor, declared.macros, declared.environments)
+        own, self._dropped = built_in()
+        self._macros = Macros(cursor, own, declared.macros, declared.environments)
         known = cursor, output, self._macros, self.numbering
         self.front_matter = FrontMatter(*known, files)
         self._inputs = Inputs(*known, files, self.front_matter)
@@ -219,9 +220,9 @@ class TexReader:
             self.bibliography.cite(name)
         elif self._branches.read_switch(bare) or self._algorithms.read_own(bare) or self.front_matter.read_own(bare):
             return
-        elif name in DROPPED or bare in DROPPED:
+        elif name in self._dropped or bare in self._dropped:
             cursor.settle()
-            cursor.drop(DROPPED[name if name in DROPPED else bare])
+            cursor.drop(self._dropped[name if name in self._dropped else bare])
         elif name == bare and (text := rare_symbols().get(name)):
             self._typography.symbol(name, start, text)
         elif not self.references.read_own(bare) and not self._sections.read_own(bare, start):
@@ -270,13 +271,11 @@ class TexReader:
 
     COMMANDS = by_name(
         ("catcode", lambda reader, name: reader._cursor.take(_CATCODE)),
-        (LENGTHS - DROPPED.keys(), lambda reader, name: reader._cursor.take(_ASSIGNMENT)),
-        ("nopagebreak", lambda reader, name: reader._cursor.optional()),
+        (LENGTHS, lambda reader, name: reader._cursor.take(_ASSIGNMENT)),
         (
             "only onslide uncover visible invisible alert structure temporal",
             lambda reader, name: reader._cursor.skip_overlay(),
         ),
-        ("relax", lambda reader, name: None),
         ("tikz", _skip_drawing),
         ("MakeShortVerb DeleteShortVerb lstMakeShortInline", _short_verb),
         ("documentclass LoadClass", _class),

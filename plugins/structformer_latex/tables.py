@@ -140,6 +140,7 @@ class Tables(Part):
         ("endfirsthead endhead endfoot endlastfoot", _head_ends),
         ("tablehead tablefirsthead", _head),
         ("tablenotetext tablecomments tablerefs", _below),
+        ("cmidrule", lambda tables, name: tables._cursor.drop("[({")),
         ("hbox vbox vtop", lambda tables, name: tables._cursor.take(_WIDTH)),
     )
 

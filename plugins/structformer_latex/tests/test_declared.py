@@ -22,7 +22,7 @@ from structformer_latex.declared import declared
 
 PAGE = r"""\newcommand{\term}[1]{(#1)}
 \begin{document}
-\topic{Knots} Tie a \term{bowline}. \todo[inline]{Ask \term{Ann}} \site{Ashley}{https://knots.org}
+\topic{Knots} Tie a \term{bowline}. \todo[inline]{Ask \term{Ann}}\fixme{Why?} \site{Ashley}{https://knots.org}
 \begin{advice}Wet it.\end{advice}
 \begin{boxed}[red]{Sheet bend}Join ropes.\end{boxed}
 \begin{sketch}TODO draw\end{sketch}
@@ -31,7 +31,7 @@ THEME = r"""[macros]
 term = '\emph{#1}'
 topic = '\section{#1}'
 site = '\href{#2}{#1}'
-todo = {arguments = "[{", text = ""}
+"todo fixme" = {arguments = "[{", text = ""}
 [environments]
 advice = "tip"
 sketch = "comment"

@@ -149,11 +149,11 @@ def test_labels_of_other_documents_resolve(tmp_path):
 
 
 def test_every_row_of_the_table_of_dropped_commands_can_be_reached():
-    from structformer_latex.commands import DROPPED
+    from structformer_latex.declared import built_in
     from structformer_latex.reader import HANDLERS
     from structformer_latex.symbols import SYMBOLS
 
-    assert [name for name in DROPPED if name.removesuffix("*") in HANDLERS or name in SYMBOLS] == []
+    assert [name for name in built_in()[1] if name.removesuffix("*") in HANDLERS or name in SYMBOLS] == []
 
 
 @pytest.mark.parametrize(
