@@ -25,18 +25,18 @@ def read_theme(text: str) -> SiteGenerator:
 
     content, drop, title, order: CSS selectors of the content, of what to leave out of it, of the page's title and of
     the links of the navigation on index.html, in the order of the site. address: the site's, or a selector of the
-    element that has the page's. macros, environments: tables, as SiteGenerator has them. Raises UsageError on a key, a
-    selector or an address that is none.
+    element that has the page's. macros, environments, templates: tables, as SiteGenerator has them. Raises UsageError
+    on a key, a selector or an address that is none.
     """
     try:
         loaded: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the theme is not valid TOML: {error}") from error
     values = loaded.get("theme", loaded)
-    known = (*_SELECTORS, "name", *sorted(_WORDS), "macros", "environments")
+    known = (*_SELECTORS, "name", *sorted(_WORDS), "macros", "environments", "templates")
     if not isinstance(values, dict):
         raise UsageError(f"theme is {values!r}: it must be a table")
-    tables = {key: values.pop(key, {}) for key in known[-2:]}
+    tables = {key: values.pop(key, {}) for key in known[-3:]}
     for key, value in values.items():
         if key not in known:
             raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")

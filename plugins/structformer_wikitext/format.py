@@ -28,6 +28,7 @@ from structformer_html import has_prose
 from structformer_wikitext import dump
 from structformer_wikitext.dump import RawPage, dump_pages, extracted_pages, head_of, kind_of
 from structformer_wikitext.extracted import read_extracted
+from structformer_wikitext.inline_templates import own_templates
 from structformer_wikitext.markup import take_apart
 from structformer_wikitext.page import PageReader
 from structformer_wikitext.site import REDIRECT, Site, read_site
@@ -52,6 +53,7 @@ class WikitextFormat:
     options = (
         FormatOption("templates", "which templates' text is kept", _TEMPLATES),
         FormatOption("namespaces", "numbers of a dump's namespaces to read, or all", check=_check_namespaces),
+        FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds", check=own_templates),
     )
     stream_suffixes = (".xml", ".json", ".jsonl", ".txt", "")
     completeness = (
@@ -80,7 +82,8 @@ class WikitextFormat:
         """Yield one Document of a page, many of a dump.
 
         Options: `templates`: "known" (default: the text of templates that are part of a sentence), "text" (of all) or
-        "drop"; `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all"."""
+        "drop"; `namespaces`: numbers of a dump's namespaces to read, "0" by default, or "all"; `theme`: the user's own
+        templates, in TOML."""
         data = as_utf8(source.read())
         kind = kind_of(data[:65536])
         if kind == "dump":
@@ -144,6 +147,7 @@ class WikitextFormat:
             names = ()
         else:
             policy = str(options.get("templates", "known"))
+            site.templates = own_templates(str(options.get("theme") or ""))
             taken = take_apart(page.text, site, templates=policy, title=title)
             for warning in taken.warnings:
                 source.warn(warning if identifier == source.path else f"page {title}: {warning}")

@@ -1,78 +1,19 @@
 """Templates that are part of a sentence, of the ten largest wikis: what a reader sees of `{{unité|5|km}}`.
 
-A pattern holds parameters by number or name: `{1}`, `{u}`; `{*}` all without a name, `{+}` the same without spaces,
-`{e^}` one that is raised, `{3?}` one that must be there and is not shown. A part in square brackets needs all of its
-parameters. A name that means two things in two wikis has a pattern that serves both."""
+A pattern, of templates.toml or a theme, holds parameters by number or name: `{1}`, `{u}`; `{*}` all without a name,
+`{+}` the same without spaces, `{e^}` one that is raised, `{3?}` one that must be there and is not shown. A part in
+square brackets needs all of its parameters."""
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from importlib.resources import files
+from typing import Any
 
-_PATTERNS = {
-    "{1}": """nowrap nobr nobr. smaller small larger big strong em bold italic var mono abbr tooltip sic
-        math mvar smallcaps sc small_caps center term defn
-        underline u strike highlight nobold noitalic midsize resize normal no_wrap block indent
-        block_indent not_a_typo notatypo citation_needed_span clarify_span unicode iast angbr chem2 nihongo2 overline
-        flag flagu flagcountry gloss translation formatnum nts nombre nb citation abréviation abrév souligner esd
-        nobreak cita versalita polytonisch lautschrift zitat formatera_tal ej_radbrytning comment цитата число
-        skrót cytat liczba ta citazione 僻字 補助漢字フォント jis2004フォント cp932フォント jis90フォント 要出典範囲
-        読み仮名_ruby不使用 pkg aur grp sprache wortart c x-larger xx-larger xxx-larger x-smaller fine fine_block
-        smaller_block block_center right drop_initial dropinitial di asc birth-date death-date start-date end-date
-        birth_year_and_age""",
-    "{1}{text}{quote}": "quote blockquote cquote quotation pull_quote",
-    "[<code>{1}</code>]": "code kbd samp ic tt",
-    "{1}[+{2}][+{3}]": "key_press keypress key",
-    "[<sup>{1}</sup>]": "sup exp ex",
-    "[<sub>{1}</sub>]": "sub ind",
-    "[{2}({1})]": "man",
-    "ISBN {1}": "isbn",
-    "doi:{1}": "doi",
-    "{2}": """lang langue langx color font_color font transl transliteration rtl-lang script wikt-lang språk
-        l link cog mention ux uxi usex hws""",
-    "{3}": "der inh bor lbor der+ inh+ bor+",
-    "[({2}[, {3}][, {4}])]": "lb lbl label",
-    "[{name}][ ({alt})][, {address}][, {directions}][. {content}][. {description}][ {url}]": """do buy eat drink sleep
-        listing see vcard go""",
-    "{*}": """unidad num unidade fmtn date date- fecha data дата dtlink sortname ship bibleverse bible_verse linktext
-        enhet eenheid""",
-    "{+}": "chem gaps",
-    **{f"{ship} {{1}}[ ({{2}})]": ship.lower() for ship in ("USS", "HMS", "SS")},
-    "c. {1}[–{2}]": "circa c. ca. ca",
-    "fl. {1}[–{2}]": "floruit fl. fl",
-    "r. {1}[–{2}]": "reign r.",
-    "{1}[ ± {2}][×10{e^}][ {u}][ {ul}][/{up}][/{upl}]": "val",
-    "{1}[×10{e^}] {2}[{3^}][⋅{4}][{5^}]": "unité unité/2",
-    "{1} {2}{3}{u}{ul}": "m",
-    "×10{1^}": "e",
-    "{1} m": "höhe м",
-    "{1} km": "км",
-    "{1} h[ {2}][ min {3} s]": "heure",
-    "{1}[{2} siècle]": "s",
-    "{1}{2} siècle av. J.-C.": "-s",
-    "{1}{2} {3} {4}{5} siècle": "sp",
-    "[siglo{3?} ]{1}": "siglo",
-    "século {1}": "séc séc. século",
-    "no {1}": "n° nº numéro n.º",
-    "p. {1}": "p.",
-    "{1}[ ({2}[, {3}])]": "nihongo nihongo3 nihongo_foot нихонго japonais giapponese",
-    "{1}[（{2}）]": "ruby 読み仮名 ruby-ja rubi",
-    "（{1}{2}[－{3}{4}]）": "bd",
-    '"{1}"': '" zitat-de',
-    "« {1} »": "guil",
-    "⟨{1}⟩": "angle_bracket",
-    "√{1}": "sqrt radic",
-    "{1}-class {2}": "sclass",
-    "[{ft} ft][ {in} in][{m} m][{cm} cm]": "height",
-    "US${1}": "us$ usd us_dollar",
-    "£{1}": "gbp £ pound_sterling",
-    "€{1}": "eur € euro",
-    "₹{1}": "inr ₹ indian_rupee",
-    "¥{1}": "jpy ¥ cny yen",
-    "₩{1}": "krw",
-    "A${1}": "aud a$",
-    "C${1}": "cad c$",
-}
-_SHOWN = {name.replace("_", " "): pattern for pattern, names in _PATTERNS.items() for name in names.split()}
+from structformer.errors import UsageError
+from structformer.plugins import load_plugins
+
 # Templates whose arguments are the items of a list.
 LISTS = frozenset(
     (*"plainlist flatlist ubl ubli hlist columns-list blist".split(), "unbulleted list", "bulleted list", "div col")
@@ -116,14 +57,39 @@ _PLACE = re.compile(r"\{(\w+|[*+])([?^]?)\}")
 _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 
 
+@cache
+def _built_in() -> dict[str, str]:
+    return _patterns(tomllib.loads((files("structformer_wikitext") / "templates.toml").read_text("utf-8"))["templates"])
+
+
+@lru_cache(maxsize=8)
+def own_templates(theme: str) -> dict[str, str]:
+    """Return the patterns of a theme in TOML by templates' names in lower case. Raises UsageError on a faulty theme."""
+    own = load_plugins().theme(theme) if theme else None
+    return _patterns(own.templates) if own is not None else {}
+
+
+def _patterns(table: Any) -> dict[str, str]:
+    """Return the patterns of a table whose keys have several names each, with _ for blanks. Raises UsageError."""
+    if not isinstance(table, dict):
+        raise UsageError(f"theme: templates is {table!r}: it must be a table")
+    for names, pattern in table.items():
+        rest = pattern
+        while isinstance(rest, str) and _GROUP.search(rest):
+            rest = _GROUP.sub("", rest)
+        if not isinstance(rest, str) or "[" in rest:
+            raise UsageError(f"theme: templates: {names} is {pattern!r}: write a text, each [ of which has its ]")
+    return {name.replace("_", " ").lower(): text for names, text in table.items() for name in names.split()}
+
+
 @lru_cache(maxsize=4096)
 def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     """Return the function that makes a template's text of its parameters; None for one that says nothing in a sentence.
 
     name: as the page writes it. The parameters are by name, those without one by their number, "1" and on."""
     lower = name.lower()
-    if (pattern := _SHOWN.get(lower)) is not None:
-        return partial(_filled, pattern)
+    if (pattern := _built_in().get(lower)) is not None:
+        return partial(filled, pattern)
     if lower in LISTS:
         return lambda parameters: "\n" + "\n".join(unnamed(parameters)) + "\n"
     if lower in _ANCHORS:
@@ -147,7 +113,7 @@ def sentence(name: str) -> Callable[[Mapping[str, str]], str] | None:
     if _ORDINAL.fullmatch(name):
         return lambda parameters: " ".join((name, *unnamed(parameters)))
     if lower.startswith("lang-") or _GERMAN_LANGUAGE.fullmatch(name):
-        return partial(_filled, "{1}")
+        return partial(filled, "{1}")
     return None
 
 
@@ -205,19 +171,21 @@ def _is_unit(word: str) -> bool:
     return bool(word) and word not in _RANGES and _NUMBER.fullmatch(word) is None
 
 
-def _filled(pattern: str, parameters: Mapping[str, str]) -> str:
+def filled(pattern: str, parameters: Mapping[str, str]) -> str:
+    """Return a template's text by its pattern."""
+
     def group(found: re.Match[str]) -> str:
         return found[1] if all(parameters.get(place[1]) for place in _PLACE.finditer(found[1])) else ""
 
-    def filled(place: re.Match[str]) -> str:
+    def value(place: re.Match[str]) -> str:
         if place[1] in "*+":
             return (" " if place[1] == "*" else "").join(unnamed(parameters))
-        value = parameters.get(place[1], "")
-        if place[2] == "^" and value:
-            raised = value.translate(_RAISED)
-            return f"^{value}" if any(character in raised for character in value) else raised
-        return "" if place[2] else value
+        given = parameters.get(place[1], "")
+        if place[2] == "^" and given:
+            raised = given.translate(_RAISED)
+            return f"^{given}" if any(character in raised for character in given) else raised
+        return "" if place[2] else given
 
     while "[" in pattern:
         pattern = _GROUP.sub(group, pattern)
-    return _PLACE.sub(filled, pattern).strip()
+    return _PLACE.sub(value, pattern).strip()

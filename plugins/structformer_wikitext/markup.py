@@ -5,12 +5,13 @@ nor unclosed openers cost more than a pass over the text."""
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from html import unescape
 
 from structformer.document import LinkKind, MarkKind
 
 from structformer_wikitext.functions import called, is_called
-from structformer_wikitext.inline_templates import sentence, unnamed, verse
+from structformer_wikitext.inline_templates import filled, sentence, unnamed, verse
 from structformer_wikitext.site import CHARACTERS, HATNOTES, SEE_ALSO_TEMPLATES, Site
 
 MARK = "\x7f"
@@ -318,7 +319,8 @@ def _template(content: str, page: Page, site: Site, policy: str, depth: int) -> 
             *title, code = arguments[:2]
             code = page.plain(unescape(_MARKUP.sub("", code)))
             return "\n".join(("", *title, page.mark(Verbatim(code, True, MarkKind.CODE)), ""))
-        if (says := sentence(written)) is not None and (text := says(_parameters(content))):
+        says = partial(filled, site.templates[name]) if name in site.templates else sentence(written)
+        if says is not None and (text := says(_parameters(content))):
             return text
         if policy == "text" or _HEADING_LINE.search(content):  # what holds a section is the page's own text
             return "\n".join(_arguments(content))

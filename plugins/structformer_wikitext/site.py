@@ -112,6 +112,8 @@ class Site:
     first_letter: bool = True
     """Whether the case of a title's first letter makes no difference."""
     interwiki: dict[str, str] = field(default_factory=dict)
+    templates: dict[str, str] = field(default_factory=dict)
+    """What templates of the user's show, as patterns by their names in lower case."""
 
     def address(self, target: str) -> str | None:
         """Return the address of a page on another wiki, by the prefix of a link to it; None for a page of this one."""

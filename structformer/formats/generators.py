@@ -203,6 +203,8 @@ class SiteGenerator:
     copied_sources: re.Pattern[str] | None = None
     """Matches, from its beginning, the path of a source that it puts beside the page built of it, which is not read."""
     macros: Mapping[str, Any] = field(default_factory=dict)
-    """Commands of LaTeX by name: their texts, or mappings of `text` and `arguments`, in pylatexenc's form ("*[{")."""
+    """Commands of LaTeX by names: their texts, or mappings of `text` and `arguments`, in pylatexenc's form ("*[{")."""
     environments: Mapping[str, Any] = field(default_factory=dict)
     """Environments of LaTeX by name: those that they are like; or mappings of `arguments`, `begin` and `end`."""
+    templates: Mapping[str, Any] = field(default_factory=dict)
+    """Templates of wikitext by names: what they show of their parameters, as in "{1}[ ({note})]"."""

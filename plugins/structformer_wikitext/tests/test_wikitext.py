@@ -6,12 +6,14 @@ import bz2
 import gzip
 import io
 import json
+import re
 import time
 
 import pytest
 import zstandard
 from structformer import Corpus
 from structformer.document import MarkKind
+from structformer.errors import UsageError
 from structformer.formats.source import SourceFile
 from structformer.graph import ReferenceGraph
 from structformer.ingestion import ingest, read
@@ -106,6 +108,30 @@ def test_functions_of_plain_text_are_computed(source, shown):
 )
 def test_words_in_the_variants_of_a_language(source, shown):
     assert one(source, "wikitext").root.text == shown
+
+
+def test_a_theme_says_what_templates_of_the_user_s_show():
+    theme = '[templates]\n"boat our_ship" = "{1}[ of {port}, {year}]"\nmain = "{1}"\nlang = "{1}: {2}"'
+    page = (
+        "{{Boat|Ann|port=Hull|year=1900}}, {{our ship|''Bee''|port=Kiel}}, {{lang|fr|mât}}, {{other|no}}{{main|Mast}}"
+    )
+    document = one(page, "wikitext", theme=theme)
+    assert document.root.text == "Ann of Hull, 1900, Bee, fr: mât,\nMain article: Mast"
+    [*_, document] = read(DUMP.replace("Ein Segel.", "{{boat|Cee}}.").encode(), format="wikitext", theme=theme)
+    assert document.root.text.startswith("Cee.")
+
+
+@pytest.mark.parametrize(
+    ("theme", "message"),
+    [
+        ("templates = 'x'", "templates is 'x': it must be a table"),
+        ("[templates]\nboat = 1", "templates: boat is 1: write a text"),
+        ("[templates]\nboat = '{1}[, {2}'", "templates: boat is '{1}[, {2}': write a text, each [ of which has its ]"),
+    ],
+)
+def test_a_faulty_pattern_of_a_template_is_refused(theme, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        list(read(b"Text", format="wikitext", theme=theme))
 
 
 def test_a_page_s_name_is_that_of_the_dump():
