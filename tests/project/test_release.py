@@ -27,7 +27,7 @@ from conftest import write_pages
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 RESEARCH = {f"structformer_{name}" for name in ("agent", "kernels", "lab", "papers", "webformer")}
-MOST_BYTES, MOST_BYTES_OF_DATA = 1_500_000, 124_000  # docs/design.md says why
+MOST_BYTES, MOST_BYTES_OF_DATA = 1_500_000, 128_000  # docs/design.md says why
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORGE = [
     *(ROOT / ".github").rglob("*.yml"),
