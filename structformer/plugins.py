@@ -202,6 +202,11 @@ class Plugins:
         generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text)
         return generator
 
+    def theme_of(self, options: Mapping[str, Any]) -> SiteGenerator:
+        """Return the user's theme among a format's options, or a generator that says nothing. Raises UsageError."""
+        text = str(options.get("theme") or "")
+        return (self.theme(text) if text else None) or SiteGenerator("")
+
     @property
     def formats(self) -> dict[str, Format]:
         """Formats by name, in name order."""

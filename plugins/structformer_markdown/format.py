@@ -29,6 +29,7 @@ from structformer.formats import (
     without_garbage_collection,
     without_suffix,
 )
+from structformer.plugins import load_plugins
 from structformer.text import github_slug
 
 from structformer_html import PARTS, SCRIPTS, SPANS, has_prose
@@ -102,6 +103,7 @@ class MarkdownFormat:
         FormatOption(
             "dialect", "dialects, or site generators, whose marks are read, by comma; none for none", check=chosen_names
         ),
+        FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds"),
     )
     completeness = "complete: CommonMark, GFM, front matter, raw HTML, footnotes, wiki-links"
 
@@ -138,6 +140,7 @@ class MarkdownFormat:
         if not metadata and (block := _TITLE_BLOCK.match(text)) is not None:
             metadata, body_start = _title_block(block[0]), block.end()
         strict, names = options.get("flavor", "gfm") == "commonmark", frozenset[str]()
+        theme = load_plugins().theme_of(options)
         body = text[body_start:]
         if not strict:
             body = with_includes(body, source)
@@ -145,7 +148,7 @@ class MarkdownFormat:
                 source.warn("a template that its site fills in: not a document")
                 return
             names = syntaxes(body, source.path, options.get("dialect"))
-            body = plain_markdown(body, source, names)
+            body = plain_markdown(body, source, names, theme.shortcodes)
             names |= {pandoc.OWN.name} if "pandoc" in names and source.path.lower().endswith(pandoc.SUFFIXES) else set()
         builder = TreeBuilder()
         env: dict[str, Any] = {"references": {}} if strict else {EXTENDED: True, SYNTAXES: names, "references": {}}
@@ -156,6 +159,7 @@ class MarkdownFormat:
         with without_garbage_collection():
             # The tokens must be gone before the collector is on again, or it would walk them all.
             reader = _Reader(builder, source, extended=not strict)
+            reader.roles = theme.roles
             reader.lines_before = text.count("\n", 0, body_start)
             reader.within |= {"references": env["references"], SYNTAXES: names | {"myst"}}
             _read_summary(metadata, reader, builder)
@@ -335,6 +339,7 @@ class _Reader:
         self.names: list[str] = []  # of the document, by what is in it
         self.explicit: set[str] = set()  # anchors of headings that are written there
         self.has_unnamed = False
+        self.roles: Mapping[str, str] = {}  # of the user's own, those that they are like
         self.within: dict[str, Any] = {EXTENDED: True}  # the environment of what directives hold
 
     def read(self, tokens: list[Token]) -> None:
@@ -514,7 +519,7 @@ class _Reader:
         from structformer_rst import labels, prepared, read_into  # docutils takes a while to load
 
         try:
-            tree = read_into(self._builder, prepared(text, self._source), self._source, self._objects)
+            tree = read_into(self._builder, prepared(text, self._source), self._source, self._objects, self.roles)
         except ReadError:
             return False
         self.names += labels(tree)
@@ -578,6 +583,7 @@ class _Reader:
 
     def _role(self, name: str, content: str) -> None:
         """A MyST role: a reference is a link, any other is its text."""
+        name = self.roles.get(name, name)
         if ICON.fullmatch(name) is not None:
             return
         named = _NAMED.fullmatch(content)

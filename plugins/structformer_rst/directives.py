@@ -360,6 +360,7 @@ def _interpreted(inliner: Any, rawsource: str, text: str, role: str, lineno: int
     """Read a role as docutils' inliner does: the page's own, else docutils', else any."""
     settings = inliner.document.settings
     name = (role or settings.default_role).lower()
+    name = settings.own_roles.get(name, name)
     if not role and name in ("any", "autolink"):  # mostly used for objects; the second is numpydoc's
         name = "obj"
     try:

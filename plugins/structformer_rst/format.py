@@ -10,6 +10,7 @@ from structformer.document import Document, Link, LinkKind, MarkKind, Source
 from structformer.errors import ReadError
 from structformer.formats import (
     UNNAMED,
+    FormatOption,
     SourceFile,
     TreeBuilder,
     decode,
@@ -19,6 +20,7 @@ from structformer.formats import (
     normalize,
     path_names,
 )
+from structformer.plugins import load_plugins
 
 from structformer_rst import objects, unnamed
 from structformer_rst.directives import NOTES, ROLE_MARKS, TERM, PageParser
@@ -84,6 +86,7 @@ class RstFormat:
     suffixes = (".rst", ".rest")
     media_types = ("text/x-rst",)
     completeness = "complete: docutils' grammar, documentation's roles and directives as text and links"
+    options = (FormatOption("theme", "a theme of your own, in TOML: what --theme FILE holds"),)
 
     def sniff(self, head: bytes, path: str) -> float:
         """Return certainty that a file of unknown suffix is reStructuredText, from its first bytes."""
@@ -101,7 +104,7 @@ class RstFormat:
             source.warn("a template that its site fills in: not a document" if text.strip() else "empty: no document")
             return
         builder, around = TreeBuilder(), objects.Objects()
-        tree = read_into(builder, text, source, around)
+        tree = read_into(builder, text, source, around, load_plugins().theme_of(options).roles)
         document = builder.finish(Source(source.path, self.name))
         _settle(document, tree)
         anchors = (anchor for section in document.sections() for anchor in section.anchors)
@@ -132,9 +135,12 @@ def prepared(text: str, source: SourceFile) -> str:
     return _LONG_NUMBER.sub(r"\1\\", with_site_text(with_includes(text, source, source), source))
 
 
-def read_into(builder: TreeBuilder, text: str, source: SourceFile, around: objects.Objects) -> nodes.document:
-    """Tell a builder what a text says. around: gets what it describes. Raises ReadError where docutils gives up."""
-    own = {"objects": around, "source": source, "default_role": default_role(source)}
+def read_into(
+    builder: TreeBuilder, text: str, source: SourceFile, around: objects.Objects, roles: Mapping[str, str]
+) -> nodes.document:
+    """Tell a builder what a text says. around: gets what it describes. roles: of the user's own, those that they are
+    like. Raises ReadError where docutils gives up."""
+    own = {"objects": around, "source": source, "default_role": default_role(source), "own_roles": roles}
     try:
         tree = publish_doctree(text, source.path, parser=PageParser(), settings_overrides={**_SETTINGS, **own})
         _Reader(builder, source, around).read(tree)

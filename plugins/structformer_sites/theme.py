@@ -15,6 +15,7 @@ from structformer_sites.navigation import PageNames
 _INDEX = "index.html"
 _MARK = "data-structformer-"
 _SELECTORS = ("content", "drop", "title", "order", "address")
+_SEE_ALSO, _TABLES, _ALIASES = "see_also_titles", ("macros", "environments", "templates"), ("roles", "shortcodes")
 # Lists of words that a theme adds, as HtmlRules has them.
 _WORDS = frozenset(field.name for field in fields(HtmlRules) if "frozenset" in str(field.type))
 
@@ -25,18 +26,22 @@ def read_theme(text: str) -> SiteGenerator:
 
     content, drop, title, order: CSS selectors of the content, of what to leave out of it, of the page's title and of
     the links of the navigation on index.html, in the order of the site. address: the site's, or a selector of the
-    element that has the page's. macros, environments, templates: tables, as SiteGenerator has them. Raises UsageError
-    on a key, a selector or an address that is none.
+    element that has the page's. see_also_titles: a list of titles. macros, environments, templates, roles, shortcodes:
+    tables, as SiteGenerator has them. Raises UsageError on a key, a selector or an address that is none.
     """
     try:
         loaded: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"the theme is not valid TOML: {error}") from error
     values = loaded.get("theme", loaded)
-    known = (*_SELECTORS, "name", *sorted(_WORDS), "macros", "environments", "templates")
+    known = (*_SELECTORS, "name", *sorted(_WORDS), _SEE_ALSO, *_TABLES, *_ALIASES)
     if not isinstance(values, dict):
         raise UsageError(f"theme is {values!r}: it must be a table")
-    tables = {key: values.pop(key, {}) for key in known[-3:]}
+    tables = {key: values.pop(key, {}) for key in _TABLES}
+    tables |= {key: _aliases(key, values.pop(key, {})) for key in _ALIASES}
+    titles = values.pop(_SEE_ALSO, [])
+    if not isinstance(titles, list) or not all(isinstance(title, str) for title in titles):
+        raise UsageError(f"theme: {_SEE_ALSO} is {titles!r}: it must be a list of texts")
     for key, value in values.items():
         if key not in known:
             raise UsageError(f"theme: no key {key!r}; {did_you_mean(key, known)}")
@@ -63,8 +68,16 @@ def read_theme(text: str) -> SiteGenerator:
             address="" if base_url else given.get("address", ""),
             **rules,
         ),
+        see_also_titles=frozenset(title.casefold() for title in titles),
         **tables,
     )
+
+
+def _aliases(key: str, table: Any) -> dict[str, str]:
+    """Return what each name of a table is like, of which a key may have several. Raises UsageError."""
+    if not isinstance(table, dict) or not all(isinstance(meant, str) for meant in table.values()):
+        raise UsageError(f"theme: {key} is {table!r}: it must be a table of names")
+    return {name: meant for names, meant in table.items() for name in names.split()}
 
 
 def _is_plain(key: str, selector: str) -> bool:

@@ -74,7 +74,7 @@ def _options_of_sources(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @common.default_option("--gitignore/--no-gitignore", True, "Skip what .gitignore files name.")
 @common.path_option(
-    "--theme", "What is content on your own site, its order, your LaTeX commands, in TOML (docs/formats.md)."
+    "--theme", "What is content on your own site, its order, what your own commands mean, in TOML (docs/formats.md)."
 )
 @common.path_option("--mapping", "A TOML mapping for your own XML vocabulary (see inspect --suggest-mapping).")
 @click.option(

@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -571,10 +571,13 @@ _SEE_ALSO_BEFORE = re.compile(r"\bsee also\b(?:[^.!?;\n]|[.](?=\S))*$", re.IGNOR
 _SEE_ALSO_REACH = 2000  # characters
 
 
-def mark_see_also(root: Section) -> None:
-    """Turn plain links below a "See also" heading, or after these words in a sentence, into see-also links."""
+def mark_see_also(root: Section, titles: Collection[str] = ()) -> None:
+    """Turn plain links below a "See also" heading, or after these words in a sentence, into see-also links.
+
+    titles: other headings that mean the same, in lower case.
+    """
     for section in root.walk():
-        if section is not root and is_see_also(section.title):
+        if section is not root and (is_see_also(section.title) or section.title.casefold() in titles):
             for listed in section.walk():
                 for link in listed.links:
                     if link.kind in _PLAIN_KINDS:

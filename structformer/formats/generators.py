@@ -206,5 +206,11 @@ class SiteGenerator:
     """Commands of LaTeX by names: their texts, or mappings of `text` and `arguments`, in pylatexenc's form ("*[{")."""
     environments: Mapping[str, Any] = field(default_factory=dict)
     """Environments of LaTeX by name: those that they are like; or mappings of `arguments`, `begin` and `end`."""
+    roles: Mapping[str, str] = field(default_factory=dict)
+    """Roles of reStructuredText and MyST by name: those that they are like, such as "func"."""
+    shortcodes: Mapping[str, str] = field(default_factory=dict)
+    """Shortcodes of Markdown by name: those that they are like, such as "figure"."""
+    see_also_titles: frozenset[str] = frozenset()
+    """Titles of lists of related pages, in lower case, besides those that every site may have."""
     templates: Mapping[str, Any] = field(default_factory=dict)
     """Templates of wikitext by names: what they show of their parameters, as in "{1}[ ({note})]"."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from structformer.document import Document
 from structformer.errors import ReadError, UsageError
+from structformer.formats.builder import mark_see_also
 from structformer.formats.file_names import may_be_document
 from structformer.formats.link_names import url_names
 from structformer.formats.protocol import CompositeFormat, Format
@@ -90,6 +91,7 @@ class Reader:
     ) -> None:
         self._plugins = load_plugins()
         self._options = options
+        self._see_also_titles = self._plugins.theme_of(options).see_also_titles
         self._limits = limits
         self._neighbours = neighbours
         self._started = started
@@ -155,6 +157,8 @@ class Reader:
         texts: list[str] = []
         try:
             for document in format.read(source, self._options):
+                if self._see_also_titles:
+                    mark_see_also(document.root, self._see_also_titles)
                 outcome.documents += 1
                 outcome.characters += sum(len(section.text) + len(section.title) for section in document.sections())
                 if compared and hasattr(format, "not_text"):

@@ -234,6 +234,8 @@ def test_the_toml_of_a_page_means_something(page, text, tmp_path, run):
         assert [each.name for each in read_list(file)] == ["example", "handbook"]
     elif "content" in value:
         assert load_plugins().theme(text).html.pages[0].content == value["content"]
+    elif "roles" in value:
+        assert load_plugins().theme(text).roles == dict.fromkeys(("acme-func", "acme-call"), "func")
     elif "macros" in value:
         [document] = structformer.read(rb"\term{Knot}\todo{it}", format="latex", theme=text)
         assert document.root.text == "Knot"

@@ -1,5 +1,6 @@
 """Dialects of Markdown, each in its own file: what they add to it becomes plain Markdown, and code stays as it is."""
 
+from collections.abc import Mapping
 from importlib import import_module
 
 from structformer.errors import UsageError
@@ -35,12 +36,17 @@ def syntaxes(text: str, path: str, chosen: str | None = None) -> frozenset[str]:
     return frozenset(dialect.name for dialect in DIALECTS if dialect.recognised(lines, path))
 
 
-def plain_markdown(text: str, source: SourceFile, names: frozenset[str]) -> str:
-    """Return the text without the marks of these dialects, but for those that the grammar reads."""
+def plain_markdown(
+    text: str, source: SourceFile, names: frozenset[str], shortcodes: Mapping[str, str] | None = None
+) -> str:
+    """Return the text without the marks of these dialects, but for those that the grammar reads.
+
+    shortcodes: of a user's own, those that they are like.
+    """
     changes = [dialect.plain for dialect in DIALECTS if dialect.plain is not None and dialect.name in names]
     if not changes:
         return text
-    page = Page(source)
+    page = Page(source, shortcodes)
     text = page.without_code(text)
     for change in changes:
         text = change(text, page)

@@ -45,8 +45,9 @@ _ARGUMENT = re.compile(r"""(?<![\w:.-])([\w:.-]++)[ \t\n]*=[ \t\n]*(?:"([^"]*)"|
 class Page:
     """The page that a dialect reads, for its questions and for the texts that no other dialect may change."""
 
-    def __init__(self, source: SourceFile) -> None:
+    def __init__(self, source: SourceFile, shortcodes: Mapping[str, str] | None = None) -> None:
         self.path = source.path
+        self.shortcodes = shortcodes or {}  # of the user's own, those that they are like
         self.assigned: dict[str, str | None] = {}  # values by the names of variables
         self._source = source
         self._kept: list[str] = []

@@ -43,35 +43,36 @@ def _plain(text: str, page: Page) -> str:
         place = code.end()
         if (name := _NAME.match(code[1])) is None:
             continue
+        called = page.shortcodes.get(name[2], name[2])
         rest = code[1][name.end() :].rstrip()
         if rest[-2:] in ("/", " /", '"/', "'/"):  # which closes itself
             rest, end = rest[:-1], None
         is_text = code[0][2] == "%" or _SAYS_TEXT.search(rest) is not None
-        if name[2] == "tabpane":
+        if called == "tabpane":
             holds_code = not name[1] and not is_text
         if name[1]:
-            if linked[name[2]]:
-                linked[name[2]] -= 1
+            if linked[called]:
+                linked[called] -= 1
                 out.append("</a>")
         elif end is not None and (
-            (_CODE.fullmatch(name[2]) and not _HOLDS_OTHERS.match(text, place))
+            (_CODE.fullmatch(called) and not _HOLDS_OTHERS.match(text, place))
             or _SAYS_CODE.search(rest)
-            or (name[2] == "tab" and holds_code and not is_text)
+            or (called == "tab" and holds_code and not is_text)
         ):
-            out += [_shown(name[2], rest), _code(rest, text[place : end.start()], page)]
+            out += [_shown(called, rest), _code(rest, text[place : end.start()], page)]
             place = end.end()
         else:
-            if name[2] in _VALUES:  # of the page's front matter, else of the site's settings or variables
+            if called in _VALUES:  # of the page's front matter, else of the site's settings or variables
                 key = rest.strip(" \t\n\"'")
-                shown = (page.metadata.get(key) if name[2] != "var" else None) or page.site_value(name[2], key) or ""
+                shown = (page.metadata.get(key) if called != "var" else None) or page.site_value(called, key) or ""
             else:
-                shown = _shown(name[2], rest)
+                shown = _shown(called, rest)
             given = arguments(rest)
             target = next((given[key].replace('"', "") for key in ("link", "href", "url") if given.get(key)), "")
-            if name[2] not in _IMAGES and target and not shown and end is not None:
-                linked[name[2]] += 1
+            if called not in _IMAGES and target and not shown and end is not None:
+                linked[called] += 1
                 out.append(f'<a href="{target}">')
-            elif name[2] not in _IMAGES and target:
+            elif called not in _IMAGES and target:
                 out.append(link(shown, target))
             else:
                 out.append(f"{shown} " if shown and text[place : place + 1].isalnum() else shown)

@@ -58,9 +58,42 @@ def test_a_configuration_file_may_hold_the_theme(tmp_path, monkeypatch):
         ("content = '['", "content = '\\[' is not a CSS selector"),
         ("content = 1", "it must be a text or a list of texts"),
         ("content = [", "not valid TOML"),
+        ("see_also_titles = 'More'", "it must be a list of texts"),
+        ("roles = {a = 1}", "it must be a table of names"),
         ("address = 'https://'", "is not an address"),
     ],
 )
 def test_a_faulty_theme_is_refused_before_anything_is_read(theme, message, tmp_path):
     with pytest.raises(UsageError, match=message):
         ingest(tmp_path, tmp_path / "w", options={"theme": theme})
+
+
+OWN_WORDS = """
+see_also_titles = ["Mehr bei Acme"]
+[roles]
+"acme-func acme-call" = "func"
+[shortcodes]
+acme-key = "kbd"
+"""
+
+
+def test_a_theme_says_what_roles_and_shortcodes_are_like_and_which_titles_list_related_pages(tmp_path):
+    pages = {
+        "knots.rst": "Knots\n=====\n\n.. function:: tie(rope)\n\n   Ties it.\n",
+        "sails.rst": "Sails\n=====\n\nCall :acme-func:`tie`.\n\nMehr bei Acme\n-------------\n\n- `Knots <knots.rst>`_\n",
+        "masts.md": 'Call {acme-call}`tie`.\n\nPress {{< acme-key "halyard" >}}.\n\n## Mehr bei Acme\n\n- [Knots](knots.rst)\n',
+    }
+    write_pages(tmp_path / "site", pages)
+    write_pages(tmp_path, {"acme.toml": OWN_WORDS})
+    run("ingest", tmp_path / "site", "-w", tmp_path / "w", "--theme", tmp_path / "acme.toml")
+    corpus = Corpus.open(tmp_path / "w")
+    assert "Press halyard." in corpus.document("masts.md").root.text
+    for page in ("sails.rst", "masts.md"):
+        links = [(link.kind.value, link.text) for link in corpus.document(page).links()]
+        assert ("see_also", "Knots") in links
+        [call] = [link for link in corpus.document(page).links() if link.kind.value == "xref"]
+        assert call.target.startswith(":func:")
+    run("ingest", tmp_path / "site", "-w", tmp_path / "plain")
+    plain = Corpus.open(tmp_path / "plain")
+    links = [link for page in pages for link in plain.document(page).links()]
+    assert not any(link.target.startswith(":func:") or link.kind.value == "see_also" for link in links)
