@@ -28,7 +28,7 @@ descriptors: dict[str, int] = {}  # of folders whose paths are not UTF-8
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _KILLED = "index writer was killed"  # by an error of files that tantivy does not tell
 _ADVICE = "; if few files may be open, or memory is short, allow more (ulimit -n)"
-_OF_FILES = ("Read-only file system", "os error", "Too many open files", "acquire Lockfile", _KILLED)
+_OF_FILES = ("Read-only file system", "os error", "IoError", "Too many open files", "acquire Lockfile", _KILLED)
 
 
 def sha256_of(path: Path) -> str:
