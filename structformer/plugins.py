@@ -197,15 +197,15 @@ class Plugins:
         supplied = self.supplied("structformer_site_generators", "site generator", SiteGenerator)
         return {name: generator for name, (generator, _) in supplied.items()}
 
-    def theme(self, text: str) -> SiteGenerator | None:
-        """Return the site generator of a user's theme, in TOML; None if no plugin reads themes. Raises UsageError."""
-        generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text)
-        return generator
+    def theme(self, text: str) -> SiteGenerator:
+        """Return the site generator of a user's theme, in TOML; one that says nothing if the text is empty, or if no
+        plugin reads themes. Raises UsageError."""
+        generator: SiteGenerator | None = self.manager.hook.structformer_theme(text=text) if text else None
+        return generator or SiteGenerator("")
 
     def theme_of(self, options: Mapping[str, Any]) -> SiteGenerator:
-        """Return the user's theme among a format's options, or a generator that says nothing. Raises UsageError."""
-        text = str(options.get("theme") or "")
-        return (self.theme(text) if text else None) or SiteGenerator("")
+        """Return the user's theme among a format's options. Raises UsageError."""
+        return self.theme(str(options.get("theme") or ""))
 
     @property
     def formats(self) -> dict[str, Format]:

@@ -125,8 +125,8 @@ class Rules:
 @lru_cache(maxsize=8)
 def rules_of(theme: str = "") -> Rules:
     """Return the rules of all generators, and of a user's theme in TOML. Raises UsageError if that is none."""
-    own = load_plugins().theme(theme) if theme else None
-    generators = (*(() if own is None else (own,)), *load_plugins().site_generators.values())
+    own = load_plugins().theme(theme)
+    generators = (own, *load_plugins().site_generators.values())
     words = HtmlRules(
         **{name: getattr(_ANY, name).union(*(getattr(each.html, name) for each in generators)) for name in _WORDS}
     )
@@ -138,7 +138,7 @@ def rules_of(theme: str = "") -> Rules:
         words,
         tuple((each, pages) for each in generators for pages in each.html.pages),
         tuple((start, each) for each in generators for start in each.html.meta),
-        own.html if own is not None else HtmlRules(),
+        own.html,
         tuple(change for each in generators if (change := each.html.change) is not None),
         words.see_also | words.notes | words.side_notes | words.callouts | {"math", "figure"},
         re.compile(rf"(?:{ends})-{{1,2}}(\w+)"),

@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import Any
 
 from structformer.errors import ReadError, UsageError
-from structformer.formats import SiteGenerator
 from structformer.plugins import load_plugins
 
 from structformer_latex.macros import Macro, macro
@@ -70,7 +69,7 @@ def declared(theme: str = "") -> Declared:
             result.add(spec)
     except Exception as error:
         raise ReadError(f"a plugin's structformer_latex_specs failed ({type(error).__name__}: {error})") from error
-    own = (plugins.theme(theme) if theme else None) or SiteGenerator("")
+    own = plugins.theme(theme)
     for key, table in (("macros", own.macros), ("environments", own.environments)):
         if not isinstance(table, dict):
             raise UsageError(f"theme: {key} is {table!r}: it must be a table")

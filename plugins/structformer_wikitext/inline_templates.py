@@ -65,8 +65,7 @@ def _built_in() -> dict[str, str]:
 @lru_cache(maxsize=8)
 def own_templates(theme: str) -> dict[str, str]:
     """Return the patterns of a theme in TOML by templates' names in lower case. Raises UsageError on a faulty theme."""
-    own = load_plugins().theme(theme) if theme else None
-    return _patterns(own.templates) if own is not None else {}
+    return _patterns(load_plugins().theme(theme).templates)
 
 
 def _patterns(table: Any) -> dict[str, str]:

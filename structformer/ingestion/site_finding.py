@@ -91,8 +91,8 @@ def found_site(sources: Sequence[Source], theme: str = "", *, above: bool = True
             continue
         seen.add(given)
         inside = Path(source.path) == given
-        own = load_plugins().theme(theme) if theme else None
-        if own is not None and own.read is not None and (facts := own.read("", theme)) is not None:
+        own = load_plugins().theme(theme)
+        if own.read is not None and (facts := own.read("", theme)) is not None:
             placed = _placed(facts, given, given, source, own)
             assert placed is not None
             return replace(placed, site=replace(placed.site, said_by="the theme" if facts.base_url else ""))
