@@ -128,7 +128,7 @@ class SearchService:
 
 
 class View:
-    """What somebody may see of an index, with all answers from it. Who answers a request makes one and keeps to it."""
+    """Search and read one index as one person may see it. A request makes one view, from which its whole answer is."""
 
     def __init__(self, service: SearchService, access: Access) -> None:
         self.service, self.current, self.where = service, service.current, access.where
@@ -151,7 +151,7 @@ class View:
 
     @property
     def verdict(self) -> TrainingVerdict | None:
-        """What training on the documents came to; its figures are for those who may see all of them."""
+        """The verdict on training; without its figures unless all documents may be seen."""
         verdict = self.current.verdict
         return replace(verdict, figures="") if verdict and self.where else verdict
 

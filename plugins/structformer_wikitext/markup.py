@@ -86,7 +86,7 @@ class Links:
     links: tuple[tuple[str, str], ...]
     kind: LinkKind = LinkKind.HYPERLINK
     lead: str = ""
-    """What is shown in front of them; "" where they are not part of the text."""
+    """Text before the links; "" if they are not part of the page's text."""
 
 
 Part = Verbatim | Reference | Media | Links
@@ -100,7 +100,7 @@ class Page:
     parts: list[Part] = field(default_factory=list)
     title: str = ""
     languages: list[str] = field(default_factory=list)
-    """The same page in other languages."""
+    """Names of the page in other languages."""
     warnings: list[str] = field(default_factory=list)
 
     def mark(self, part: Part) -> str:

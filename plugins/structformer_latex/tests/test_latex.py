@@ -661,7 +661,8 @@ def test_biblatex_s_bibliography_is_called_as_its_options_say():
     page = r"\addbibresource{r.bib}\section{A}\cite{k}\section{Sources}\printbibliography[heading=none]"
     [document], _ = read_project({"m.tex": page, "r.bib": "@book{k, title={Boats}}"}, "m.tex")
     assert [(section.title, section.text) for section in document.root.children] == [("A", ""), ("Sources", "Boats.")]
-    page = r"\section{A}\printbibliography[heading=none]\begin{document}b\end{document}"  # in a preamble it is no list
+    # In a preamble the command prints nothing.
+    page = r"\section{A}\printbibliography[heading=none]\begin{document}b\end{document}"
     assert one(page, "latex").root.text == "b"
 
 

@@ -37,9 +37,9 @@ def command(question: str, anyway: bool, ask: str, ask_model: str, workspace: Pa
     except ValidationError as error:
         raise click.UsageError(f"QUESTION: {error.errors()[0]['msg']}") from None
     view = SearchService(workspace).seen_by()
-    found = view.search(request)
+    answer = view.search(request)
     text, sections, last = "", {}, ("", dict[str, Any]())
-    for name, given in Asking(model).answer(asked, found, view):
+    for name, given in Asking(model).answer(asked, answer, view):
         if name == "text":
             text += given["text"]
             if not out.as_json:

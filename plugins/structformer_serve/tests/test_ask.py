@@ -237,11 +237,11 @@ def test_what_people_say_of_answers_is_in_the_feedback(run, indexed, model, tmp_
 def test_a_model_that_falls_silent_or_says_nonsense_is_said(indexed, model):
     view = SearchService(indexed).seen_by()
     asked = AskRequest(q=QUESTION)
-    found = view.search(search_request(asked))
+    answer = view.search(search_request(asked))
 
     def last(**seconds: float) -> str:
         talk = Asking(language_model(model.url, "small", **seconds))
-        return [*talk.answer(asked, found, view)][-1][1].get("message", "")
+        return [*talk.answer(asked, answer, view)][-1][1].get("message", "")
 
     model.pieces = []
     assert last() == "The language model gave an empty answer."
